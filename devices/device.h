@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef WEIR_DEVICES_DEVICE_H
+#define WEIR_DEVICES_DEVICE_H
+
+/*
+ * The table that a backend fills. exec/ is its only caller; a backend includes this header and nothing of graph/ or
+ * exec/. weir__device_ops_check() turns the promises below into a check at registration.
+ *
+ * Words: a *backend* is one library of devices (host, mock, cuda); a *device* is opened by number; a *stream* is an
+ * in-order queue of one device; a *position* counts the records of one stream, 1, 2, 3, …; position p is *reached*
+ * when everything queued before the p-th record has finished.
+ *
+ * Rules that hold for every slot
+ *  - Returns 0 or WEIR_E_*; outputs are set on success only; on failure nothing was queued and `last_error` has a text.
+ *  - "Stream calls" of one stream never overlap (exec/ holds the stream's lease); different streams are concurrent.
+ *  - A slot must not block unless its comment says that it may. Work that was queued need not start before flush(),
+ *    sync() or notify() of its stream or of a stream that waits for it; it must have started by itself after them.
+ *  - Arrays and descriptions are read before return.
+ *  - After the device has failed, queued work counts as reached, so that nobody waits for ever.
+ *  - The calling thread's state (current CUDA context and the like) is the same after every call.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/error.h>
+
+#define WEIR__DEVICE_OPS_VERSION 1u
+
+enum weir__device_feature {
+    /* A stream can wait for a position of another stream of the same device. Without it every edge between streams goes
+     * through the host. */
+    WEIR__DEVICE_WAIT = 1u << 0,
+    /* …and of a stream of another device of the same backend. */
+    WEIR__DEVICE_CROSS_WAIT = 1u << 1,
+    /* sync() runs queued work of an otherwise idle stream on the calling thread: no thread is woken for it. */
+    WEIR__DEVICE_INLINE_SYNC = 1u << 2,
+    /* A native event can be waited for, and a native stream can be made to wait (import, export). */
+    WEIR__DEVICE_FOREIGN = 1u << 3,
+};
+
+enum weir__copy_kind { WEIR__COPY_TO_DEVICE = 1, WEIR__COPY_TO_HOST, WEIR__COPY_ON_DEVICE, WEIR__COPY_PEER };
+
+/* One contiguous piece, or a block of up to three dimensions (rows of @bytes, then @count[0] rows, @count[1] planes). */
+struct weir__copy {
+    uint32_t    kind; /* enum weir__copy_kind; PEER: @from lies on @peer */
+    void       *to;
+    const void *from;
+    size_t      bytes;       /* of one row; > 0 */
+    size_t      count[2];    /* rows, planes; 0 reads as 1 */
+    size_t      to_pitch[2]; /* bytes from row to row, plane to plane; ignored where count is 1 */
+    size_t      from_pitch[2];
+    void       *peer; /* device of @from (PEER only), of the same backend */
+};
+
+/* A kernel launch; one to one a kernel node of a device graph. */
+struct weir__launch {
+    void           *kernel; /* of module_symbol() */
+    uint32_t        grid[3], block[3]; /* 0 reads as 1; the host backend ignores them */
+    uint32_t        shared_bytes;
+    uint32_t        nargs;
+    const uint64_t *args; /* args[nargs], each a pointer or a scalar of up to 8 bytes */
+};
+
+struct weir__device_info {
+    char     name[64];          /* "host:0" */
+    char     text[128];         /* what `weir info` prints behind the name */
+    uint32_t features;          /* of this device, may be fewer than the backend's */
+    uint32_t advised_streams;   /* how many streams exec/ should open at most on its own; > 0 */
+    uint64_t memory_bytes;      /* 0: unknown */
+};
+
+/* Given to device_open(): how a backend tells exec/ that a stream has reached a position. */
+struct weir__device_notice {
+    /* Called on a thread of the backend, without locks of the backend held, once for each notify(); @reached is the
+     * stream's position now (≥ the asked one). @owner is what stream_create() got. Does not block and may queue work
+     * on other streams. After the device has failed it is called too, so that nobody waits for ever. */
+    void (*reached)(void *owner, uint64_t reached);
+};
+
+struct weir__device_ops {
+    size_t      size;    /* sizeof(struct weir__device_ops) */
+    uint32_t    version; /* WEIR__DEVICE_OPS_VERSION */
+    const char *name;    /* "host" */
+
+    /* ---- device: mandatory, any thread, may block ---- */
+    int (*device_count)(void *backend, uint32_t *count_out);
+    int (*device_open)(void *backend, uint32_t number, const struct weir__device_notice *notice,
+                       struct weir__device_info *info_out, void **device_out);
+    /* Every stream is destroyed before. Blocks until the device's threads are gone. */
+    void (*device_close)(void *device);
+    /* The calling thread's newest failure on this device: static or thread-local text, never NULL. Never blocks. */
+    const char *(*last_error)(void *device);
+
+    /* ---- memory: mandatory, any thread, may block ---- */
+    int (*alloc)(void *device, size_t bytes, void **address_out);
+    int (*free)(void *device, void *address);
+    /* Optional (NULL: exec/ frees at completion). Stream call. Free when the stream gets there. */
+    int (*free_on_stream)(void *stream, void *address);
+
+    /* ---- streams ---- */
+    /* Mandatory, any thread. @owner comes back in notice->reached(). @priority: larger first, a hint. */
+    int (*stream_create)(void *device, void *owner, int32_t priority, void **stream_out);
+    /* Mandatory. The stream is drained or its device failed. May block. */
+    void (*stream_destroy)(void *stream);
+    /* Mandatory. The handle that users enqueue on (CUstream). Never NULL. */
+    void *(*stream_native)(void *stream);
+    /* Optional (NULL: work starts by itself). Stream call. Queued work may start now. */
+    void (*flush)(void *stream);
+
+    /* ---- positions: a backend has all of these, or the event group below and weir__device_adapt() supplies them.
+     * exec/ calls positions only. ---- */
+    /* Stream call. Ends a stretch of work: the stream's next position. Cannot fail for want of memory after a
+     * successful reserve(). */
+    int (*record)(void *stream, uint64_t *position_out);
+    /* Optional. Stream call. Make sure that one record and its flush cannot fail for want of memory. */
+    int (*reserve)(void *stream);
+    /* Stream call on @stream. Its later work waits for streams[i] to reach positions[i]; each has been recorded.
+     * The streams are of the same device or, with CROSS_WAIT, of the same backend. NULL without WAIT. */
+    int (*position_wait)(void *stream, void *const *streams, const uint64_t *positions, size_t n);
+    /* Any thread. Newest position reached. *status_out (may be NULL): 0, or the device's sticky failure. */
+    uint64_t (*completed)(void *stream, int *status_out);
+    /* Any thread. Status of the stretch between the records position - 1 and position (reached): 0, or the failure of
+     * a function queued there. Kept until forget() is called with the same or a newer position. */
+    int (*status)(void *stream, uint64_t position);
+    void (*forget)(void *stream, uint64_t position);
+    /* Any thread. notice->reached(owner, …) once the position is reached; possibly before notify returns. Several may
+     * be pending; one call of reached() may answer all that its position covers. */
+    int (*notify)(void *stream, uint64_t position);
+    /* Any thread, BLOCKS the caller until the position is reached; overlaps with stream calls. 0, or the device's
+     * sticky failure. */
+    int (*sync)(void *stream, uint64_t position);
+
+    /* ---- events: for backends without positions. (Review D108528: create returns a status, record and wait take the
+     * queue, sync and destroy do not, wait takes a list, destroy never blocks and is legal while pending.) A device
+     * without events leaves all but stream_sync NULL and has no WAIT feature. ---- */
+    int (*event_create)(void *device, void **event_out);            /* without timing; any thread */
+    int (*event_record)(void *stream, void *event);                 /* stream call; not while a former record is pending */
+    int (*event_wait)(void *stream, void *const *events, size_t n); /* stream call; each has been recorded */
+    int (*event_query)(void *event);                                /* 0 done, WEIR_E_PENDING, or a failure; any thread */
+    int (*event_sync)(void *event);                                 /* BLOCKS; any thread */
+    void (*event_destroy)(void *event);                             /* any thread */
+    /* Optional (NULL: the adapter's waiter thread uses event_sync). done(arg, status) once, when the event is done;
+     * possibly before this returns; same rules as notice->reached(). Any thread. */
+    int (*event_notify)(void *event, void (*done)(void *arg, int status), void *arg);
+    int (*stream_sync)(void *stream);                               /* BLOCKS until all queued work is done; any thread */
+
+    /* ---- FOREIGN ---- */
+    int (*foreign_wait)(void *stream, void *native_event);              /* stream call: @stream waits */
+    int (*foreign_signal)(void *stream, uint64_t position, void *native_stream); /* @native_stream waits for @stream */
+
+    /* ---- work: mandatory unless said, stream calls ---- */
+    int (*copy)(void *stream, const struct weir__copy *copy);
+    int (*fill)(void *stream, void *to, uint8_t value, size_t bytes);
+    int (*launch)(void *stream, const struct weir__launch *launch);
+    /* Optional (NULL: WEIR_E_UNSUPPORTED). A function of the host in stream order; non-zero: that stretch failed. */
+    int (*host_function)(void *stream, int (*function)(void *arg), void *arg);
+
+    /* ---- modules: mandatory, any thread, may block ---- */
+    int (*module_load)(void *device, const void *image, size_t bytes, void **module_out); /* image is copied */
+    void (*module_unload)(void *module);
+    /* A kernel (for launch) or a variable's device address. WEIR_E_NOT_FOUND. @bytes_out may be NULL; 0 if unknown. */
+    int (*module_symbol)(void *module, const char *name, void **address_out, size_t *bytes_out);
+};
+
+/*
+ * Check a table once, at registration.
+ * @missing_out  on failure the name of the first slot that is wrong (static text); may be NULL.
+ * Returns  WEIR_OK; WEIR_E_VERSION (size or version); WEIR_E_INVALID (a mandatory slot is NULL, or a group is present
+ *          in part: a partial backend is never called through NULL).
+ */
+WEIR_MUST_CHECK int weir__device_ops_check(const struct weir__device_ops *ops, const char **missing_out);
+
+/*
+ * Make a table that has positions out of one that has events (devices/events.c): pooled events, re-recorded only after
+ * completion and the last waiter, created in batches; a waiter thread only if the backend has no event_notify. A table
+ * that has positions comes back unchanged (*adapted_out = ops, *adapted_backend_out = backend).
+ * weir__device_unadapt() frees what adapt made; any table is allowed.
+ */
+WEIR_MUST_CHECK int weir__device_adapt(const struct weir__device_ops *ops, void *backend,
+                                       const struct weir__device_ops **adapted_out, void **adapted_backend_out);
+void weir__device_unadapt(const struct weir__device_ops *adapted, void *adapted_backend);
+
+/* The embedded CPU backend (devices/host). @devices: how many it shows. Never fails for @devices > 0. */
+extern const struct weir__device_ops weir__host_ops;
+WEIR_MUST_CHECK int weir__host_backend_create(uint32_t devices, void **backend_out);
+void weir__host_backend_destroy(void *backend);
+
+#endif

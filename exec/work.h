@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef WEIR_EXEC_WORK_H
+#define WEIR_EXEC_WORK_H
+
+/*
+ * What the façade in interop/ (and nobody outside the library) uses beyond the public headers: work on the stream of an
+ * open device task (between weir_task_begin() and weir_task_end(), or inside an issue function), and points.
+ */
+
+#include <devices/device.h>
+#include <weir/task.h>
+
+/* A point in time: (stream id, position), packed; ids are not reused, positions only grow. 0: "before everything". */
+struct weir__point {
+    uint64_t value;
+};
+
+/* The backend's table and its handle of a device, for alloc, module_load and module_symbol. Borrowed. */
+const struct weir__device_ops *weir__device_ops_of(const struct weir_device *device);
+void *weir__device_handle_of(const struct weir_device *device);
+/* Copy of what the backend said about the device. */
+const struct weir__device_info *weir__device_info_of(const struct weir_device *device);
+
+/* Calls on one open task must not overlap. None blocks. On failure nothing was queued and weir_error_text() tells. */
+WEIR_MUST_CHECK int weir__task_launch(struct weir_task *task, const struct weir__launch *launch);
+WEIR_MUST_CHECK int weir__task_copy(struct weir_task *task, const struct weir__copy *copy);
+WEIR_MUST_CHECK int weir__task_fill(struct weir_task *task, void *to, uint8_t value, size_t bytes);
+WEIR_MUST_CHECK int weir__task_host_function(struct weir_task *task, int (*function)(void *arg), void *arg);
+/* Give device memory back once the stream has come to this place. */
+WEIR_MUST_CHECK int weir__task_free(struct weir_task *task, void *address);
+
+/* Record a point on the task's stream behind the work queued so far; others may wait for it at once. */
+WEIR_MUST_CHECK int weir__task_mark(struct weir_task *task, struct weir__point *point_out);
+/* The task's later work waits for @point, on the device where that is possible, else the calling thread waits. Points
+ * that are reached or known to the stream cost nothing. */
+WEIR_MUST_CHECK int weir__task_wait_point(struct weir_task *task, struct weir__point point);
+
+/* 0 when reached, else WEIR_E_PENDING. Any thread. Never blocks. */
+WEIR_MUST_CHECK int weir__point_test(struct weir_context *context, struct weir__point point);
+/* BLOCKS until reached; runs the stream's work on the calling thread where the backend can. Any thread. */
+WEIR_MUST_CHECK int weir__point_wait(struct weir_context *context, struct weir__point point);
+
+/* weir_task_end() and weir_task_wait() in one, without waking a thread of the device for work that the caller can run:
+ * the cheap way to do something synchronously. Gives the handle back. Returns the task's status. BLOCKS. */
+WEIR_MUST_CHECK int weir__task_end_and_wait(struct weir_task *task);
+
+/* Add a backend's devices to a context, behind those it has; before the first scope. @backend is borrowed and must
+ * outlive the context. Used by tests and benchmarks (mock) and by the context itself. */
+WEIR_MUST_CHECK int weir__context_add_backend(struct weir_context *context, const struct weir__device_ops *ops, void *backend);
+
+/* Set the calling thread's weir_error_text() and return @code. printf rules. */
+int weir__fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* One line on stderr when WEIR_LOG's level is at least @level (1 errors, 2 warnings, 3 information, 4 every call). */
+void weir__log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
