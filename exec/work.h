@@ -8,6 +8,7 @@
  */
 
 #include <devices/device.h>
+#include <graph/error.h>
 #include <weir/task.h>
 
 /* A point in time: (stream id, position), packed; ids are not reused, positions only grow. 0: "before everything". */
@@ -48,8 +49,6 @@ WEIR_MUST_CHECK int weir__task_end_and_wait(struct weir_task *task);
  * outlive the context. Used by tests and benchmarks (mock) and by the context itself. */
 WEIR_MUST_CHECK int weir__context_add_backend(struct weir_context *context, const struct weir__device_ops *ops, void *backend);
 
-/* Set the calling thread's weir_error_text() and return @code. printf rules. */
-int weir__fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* One line on stderr when WEIR_LOG's level is at least @level (1 errors, 2 warnings, 3 information, 4 every call). */
 void weir__log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
