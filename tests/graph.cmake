@@ -1,0 +1,1 @@
+weir_test(graph_clock_test LIBRARIES weir_graph)
