@@ -10,6 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define WEIR_VERSION_MAJOR 0
 #define WEIR_VERSION_MINOR 1
@@ -100,6 +101,7 @@ struct weir_counters {
 /** Sum over all scopes of the context, past and present. Any thread. Takes a short lock. */
 void weir_context_counters(struct weir_context *context, struct weir_counters *counters_out);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

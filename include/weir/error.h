@@ -5,6 +5,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #if defined(__GNUC__) || defined(__clang__)
 #define WEIR_MUST_CHECK __attribute__((warn_unused_result))
@@ -63,6 +64,7 @@ const char *weir_error_string(int code);
  */
 const char *weir_error_text(void);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

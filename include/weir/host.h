@@ -7,6 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /*
  * The embedded CPU device seen by those who bring their own work: its native stream is an in-order queue of
@@ -43,6 +44,7 @@ WEIR_MUST_CHECK int weir_host_event_record(void *native_stream, void **native_ev
 /** Destroy an event; work that waits for it still does. NULL is allowed. Any thread. Never blocks. */
 void weir_host_event_destroy(void *native_event);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

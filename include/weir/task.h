@@ -11,6 +11,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /** One set of sibling tasks: owns the access table in which their dependences are found. */
 struct weir_scope;
@@ -239,6 +240,7 @@ WEIR_MUST_CHECK int weir_task_wait(struct weir_task *task);
 /** The task's status if complete, else WEIR_E_PENDING. Any thread that holds a reference. Never blocks. */
 WEIR_MUST_CHECK int weir_task_test(struct weir_task *task);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
