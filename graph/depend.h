@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef WEIR_GRAPH_DEPEND_H
+#define WEIR_GRAPH_DEPEND_H
+
+/*
+ * The access table of a scope: from accesses to edges. One thread at a time; no function here locks.
+ *
+ * An open-addressing hash by address, one cache line an entry. Nothing is ever deleted: when the table is half full it is
+ * rebuilt without the entries whose tasks are complete, and grown only if enough are left. So its size follows the
+ * addresses that tasks in flight use, and an address costs nothing lasting.
+ */
+
+#include <graph/group.h>
+#include <weir/task.h>
+
+struct weir__ranges;
+
+struct weir__depend {
+    struct weir__entry  *entries;
+    struct weir__ranges *ranges; /* the table of a scope whose accesses conflict by overlap; then .entries is unused */
+    unsigned             bits;   /* 0: no table yet */
+    uint32_t             used;
+    struct weir__ref     base;   /* the newest all-memory task: what an address without an entry depends on */
+    struct weir__fencer *fencer;
+};
+
+/* @fencer is borrowed. Allocates nothing before the first access; @ranges: WEIR_E_NO_MEMORY is possible. */
+int weir__depend_init(struct weir__depend *depend, bool ranges, struct weir__fencer *fencer);
+void weir__depend_fini(struct weir__depend *depend);
+
+/*
+ * Check the accesses and make room, so that weir__depend_enter() with the same accesses cannot fail. Nothing that a user
+ * could see changes.
+ * Returns WEIR_OK; WEIR_E_INVALID (text); WEIR_E_NO_MEMORY.
+ */
+int weir__depend_reserve(struct weir__depend *depend, const struct weir_access *accesses, size_t n);
+
+/* Enter the accesses of linking->node and make its edges. */
+void weir__depend_enter(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking);
+
+/*
+ * Could a task of @domain with these accesses be issued at once?
+ * Returns WEIR_OK; WEIR_E_PREDECESSOR (one has failed); WEIR_E_NOT_ISSUED.
+ */
+int weir__depend_probe(struct weir__depend *depend, const struct weir_access *accesses, size_t n, uint8_t domain);
+
+/* Set node->mark = UINT64_MAX of every failed node that the table still names. */
+void weir__depend_mark_failed(struct weir__depend *depend);
+/* Forget everything; every task is complete. */
+void weir__depend_clear(struct weir__depend *depend);
+/* Bytes the table holds, for tests. */
+size_t weir__depend_bytes(const struct weir__depend *depend);
+
+/* graph/ranges.c: the same for byte ranges. Entries are disjoint intervals; an access splits those it overlaps in part. */
+struct weir__ranges *weir__ranges_create(void);
+void weir__ranges_destroy(struct weir__ranges *ranges);
+int weir__ranges_reserve(struct weir__ranges *ranges, const struct weir__ref *base, uintptr_t begin, size_t bytes,
+                         unsigned kind, size_t *edges);
+void weir__ranges_access(struct weir__ranges *ranges, uintptr_t begin, size_t bytes, unsigned kind,
+                         struct weir__linking *linking, struct weir__fencer *fencer);
+int weir__ranges_probe(struct weir__ranges *ranges, const struct weir__ref *base, uintptr_t begin, size_t bytes,
+                       unsigned kind, uint8_t domain);
+/* Call @visit for every entry. */
+void weir__ranges_each(struct weir__ranges *ranges, void (*visit)(struct weir__entry *entry, void *arg), void *arg);
+void weir__ranges_clear(struct weir__ranges *ranges);
+size_t weir__ranges_bytes(const struct weir__ranges *ranges);
+
+#endif

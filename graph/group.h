@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef WEIR_GRAPH_GROUP_H
+#define WEIR_GRAPH_GROUP_H
+
+/*
+ * What is known of one address: the group of its newest accesses (one writer, or any number of readers, inoutset or
+ * mutexinoutset tasks) and the group before, on which each member of the newest one depends. An access that fits into
+ * the newest group joins it and depends on the group before; any other starts a group and depends on the newest one.
+ *
+ * A group is a first name and, rarely, a list. Names of completed tasks stay until somebody needs the room: they are
+ * recognised as stale and cost nothing else. When a second task is to depend on the same large group, the group is
+ * replaced by a fence that depends on all of it, so that R readers followed by S inoutset tasks cost R + S edges.
+ */
+
+#include <graph/node.h>
+
+struct weir__ref {
+    struct weir__node *node; /* NULL: none */
+    uint64_t           id;
+};
+
+struct weir__refs {
+    uint32_t         count, capacity;
+    struct weir__ref ref[];
+};
+
+struct weir__group {
+    struct weir__ref   first;
+    struct weir__refs *more; /* may be allocated and empty */
+};
+
+/* Orders the members of a mutexinoutset group in the order in which they become ready. */
+struct weir__lock {
+    _Atomic uint32_t references; /* entries and members */
+    struct weir__ref tail;       /* newest member that took it; under exec's lock of locks */
+};
+
+struct weir__entry {
+    uintptr_t          key; /* 0: free */
+    struct weir__group now, before;
+    uintptr_t          lock_kind; /* enum weir_access_kind of .now in the low three bits, its lock above */
+};
+
+/* How graph/ gets a fence node made and submitted by the owner of the nodes. */
+struct weir__fencer {
+    /* An open node of @domain; @like is a member (NULL if @domain is 0), to take the device from. NULL: no memory. */
+    struct weir__node *(*create)(struct weir__fencer *fencer, uint8_t domain, const struct weir__node *like);
+    /* All edges of the fence are made. */
+    void (*submit)(struct weir__fencer *fencer, struct weir__linking *linking);
+    struct weir__extras *extras;
+};
+
+static inline unsigned weir__entry_kind(const struct weir__entry *entry)
+{
+    return entry->lock_kind & 7;
+}
+
+static inline struct weir__lock *weir__entry_lock(const struct weir__entry *entry)
+{
+    return (struct weir__lock *)(entry->lock_kind & ~(uintptr_t)7);
+}
+
+/* Make room for one access and add the edges that it may cost at most to *edges. 0 or WEIR_E_NO_MEMORY. */
+int weir__entry_reserve(struct weir__entry *entry, unsigned kind, size_t *edges);
+/* The access itself; cannot fail after weir__entry_reserve(). */
+void weir__entry_access(struct weir__entry *entry, unsigned kind, struct weir__linking *linking, struct weir__fencer *fencer);
+/* Edges from every member of the newest group. */
+void weir__group_link(const struct weir__group *group, struct weir__linking *linking);
+/* WEIR_OK, WEIR_E_NOT_ISSUED or WEIR_E_PREDECESSOR for a task of @domain with that access. */
+int weir__entry_probe(const struct weir__entry *entry, unsigned kind, uint8_t domain);
+int weir__ref_probe(const struct weir__ref *ref, uint8_t domain);
+/* No task of the entry is outstanding or failed. */
+bool weir__entry_is_stale(const struct weir__entry *entry);
+/* Mark the failed nodes that the entry names: node->mark = UINT64_MAX. */
+void weir__entry_mark_failed(const struct weir__entry *entry);
+void weir__entry_fini(struct weir__entry *entry);
+/* Copy with lists and lock reference of its own (ranges split entries). 0 or WEIR_E_NO_MEMORY. */
+int weir__entry_copy(struct weir__entry *to, const struct weir__entry *from);
+
+void weir__lock_release(struct weir__lock *lock);
+
+#endif
