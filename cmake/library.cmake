@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# libweir.so, libweir.a and the links under the names of LLVM's offload library. The build tree has the layout of an
+# installation (lib, lib/weir, bin), so that everything finds its neighbours in the same way in both.
+set(WEIR_BUILD_LIB ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR})
+set(weir_parts weir_graph weir_devices weir_exec)
+set(weir_map ${PROJECT_SOURCE_DIR}/cmake/weir.map)
+if(WEIR_OPENMP)
+  list(APPEND weir_parts weir_interop)
+  set(weir_map ${PROJECT_SOURCE_DIR}/cmake/weir_openmp.map)
+endif()
+set(weir_objects)
+foreach(part IN LISTS weir_parts)
+  list(APPEND weir_objects $<TARGET_OBJECTS:${part}>)
+endforeach()
+
+add_library(weir SHARED ${weir_objects})
+target_link_libraries(weir PRIVATE weir_build PkgConfig::FFI ${CMAKE_DL_LIBS})
+target_link_options(weir PRIVATE -Wl,--version-script=${weir_map} -Wl,-z,defs)
+if(WEIR_SANITIZER)
+  # The sanitizers' own symbols come from the executable.
+  target_link_options(weir PRIVATE -Wl,-z,undefs)
+endif()
+set_target_properties(weir PROPERTIES
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${weir_map}
+  LINKER_LANGUAGE C LIBRARY_OUTPUT_DIRECTORY ${WEIR_BUILD_LIB})
+
+add_library(weir_static STATIC ${weir_objects})
+target_link_libraries(weir_static INTERFACE Threads::Threads ffi ${CMAKE_DL_LIBS})
+set_target_properties(weir_static PROPERTIES
+  OUTPUT_NAME weir LINKER_LANGUAGE C ARCHIVE_OUTPUT_DIRECTORY ${WEIR_BUILD_LIB})
+
+foreach(target weir weir_static)
+  target_include_directories(${target} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  add_library(weir::${target} ALIAS ${target})
+endforeach()
+
+# The names that programs of the supported clangs ask for. Links, not libraries: a preloaded libweir.so and the
+# drop-in are then one and the same object to the dynamic linker and are never loaded twice.
+if(WEIR_OPENMP)
+  set(WEIR_DROPIN_NAMES libomptarget.so libomptarget.so.15 libomptarget.so.16 libomptarget.so.19.1
+      libomptarget.so.22.1)
+  file(MAKE_DIRECTORY ${WEIR_BUILD_LIB}/weir)
+  foreach(name IN LISTS WEIR_DROPIN_NAMES)
+    file(CREATE_LINK ../libweir.so ${WEIR_BUILD_LIB}/weir/${name} SYMBOLIC)
+  endforeach()
+endif()

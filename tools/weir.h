@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef WEIR_TOOLS_WEIR_H
+#define WEIR_TOOLS_WEIR_H
+
+/*
+ * Parts of the command `weir`. One thread; everything may block. Exit codes follow env(1): 2 wrong use,
+ * 126 the program cannot be run on weir, 127 it was not found.
+ */
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum weir__exit { WEIR__EXIT_USAGE = 2, WEIR__EXIT_CANNOT = 126, WEIR__EXIT_NOT_FOUND = 127 };
+
+/* Where the pieces of this installation (or build tree) are, found from the place of the running command. */
+struct weir__places {
+    char library[PATH_MAX]; /* …/lib/libweir.so */
+    char dropin[PATH_MAX];  /* …/lib/weir, the folder of the links under LLVM's names */
+    bool has_library;
+    bool has_dropin;
+};
+
+void weir__places_find(struct weir__places *places_out);
+
+/* `weir run` and `weir info` with the arguments after that word. Return the exit code; run returns only on errors. */
+int weir__command_run(int argc, char **argv);
+int weir__command_info(int argc, char **argv);
+
+/* One message on stderr, "weir: …", newline added. */
+void weir__complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* weir__complain()'s brother for wrong use: adds where to find help and returns WEIR__EXIT_USAGE. */
+int weir__complain_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif
