@@ -136,18 +136,26 @@ struct weir__device_ops {
      * without events leaves all but stream_sync NULL and has no WAIT feature. ---- */
     int (*event_create)(void *device, void **event_out);            /* without timing; any thread */
     int (*event_record)(void *stream, void *event);                 /* stream call; not while a former record is pending */
-    int (*event_wait)(void *stream, void *const *events, size_t n); /* stream call; each has been recorded */
-    int (*event_query)(void *event);                                /* 0 done, WEIR_E_PENDING, or a failure; any thread */
+    /* Stream call; each has been recorded. The wait is for the newest record at the time of the call. */
+    int (*event_wait)(void *stream, void *const *events, size_t n);
+    /* Any thread. 0 done; WEIR_E_PENDING; WEIR_E_DEVICE: the device is lost (sticky); another failure: done, but work
+     * between the stream's record before and this one failed. event_sync() and done() below say the same. */
+    int (*event_query)(void *event);
     int (*event_sync)(void *event);                                 /* BLOCKS; any thread */
     void (*event_destroy)(void *event);                             /* any thread */
     /* Optional (NULL: the adapter's waiter thread uses event_sync). done(arg, status) once, when the event is done;
      * possibly before this returns; same rules as notice->reached(). Any thread. */
     int (*event_notify)(void *event, void (*done)(void *arg, int status), void *arg);
-    int (*stream_sync)(void *stream);                               /* BLOCKS until all queued work is done; any thread */
+    /* FOREIGN only. Call on @native_stream: it waits for the event, which has been recorded. */
+    int (*event_signal)(void *event, void *native_stream);
+    /* BLOCKS until all work queued so far is done; any thread. 0; WEIR_E_DEVICE: the device is lost (sticky); without
+     * events also the first failure of queued work since the last call. */
+    int (*stream_sync)(void *stream);
 
     /* ---- FOREIGN ---- */
     int (*foreign_wait)(void *stream, void *native_event);              /* stream call: @stream waits */
-    int (*foreign_signal)(void *stream, uint64_t position, void *native_stream); /* @native_stream waits for @stream */
+    /* @native_stream waits for @stream. Backends with events have event_signal instead. */
+    int (*foreign_signal)(void *stream, uint64_t position, void *native_stream);
 
     /* ---- work: mandatory unless said, stream calls ---- */
     int (*copy)(void *stream, const struct weir__copy *copy);

@@ -37,21 +37,21 @@ struct weir__mock_options {
     uint32_t devices;         /* 0: 1 */
     uint32_t clock;           /* enum weir__mock_clock */
     uint32_t advised_streams; /* 0: 4 */
-    bool     no_events;       /* no event group and no WAIT feature, only stream_sync */
-    bool     no_cross_wait;   /* a stream cannot wait for one of another device */
-    bool     no_event_notify; /* event_notify is NULL */
+    bool no_events;           /* no event group and no WAIT feature, only stream_sync */
+    bool no_cross_wait;       /* a stream cannot wait for one of another device */
+    bool no_event_notify;     /* event_notify is NULL */
     /*
      * The other kind of table: positions, always automatic, no clock, no checks and next to no cost, for measuring what
      * is above the backend. A record is reached at once, functions run at once. Of the functions below only
      * _register_kernel, _calls (of record, position_wait, launch, host_function, copy, fill), _ops and _destroy matter.
      */
-    bool     positions;
-    bool     count_only;  /* positions kind: launches and host functions are counted, not run */
+    bool positions;
+    bool count_only;      /* positions kind: launches and host functions are counted, not run */
     uint64_t duration;    /* ticks of one item; 0: 1 */
     uint64_t random_seed; /* not 0: each item takes 1 … duration ticks at random */
     /* Not NULL: decides instead. @number counts the mock's items from 1. Called with a lock held: no call back. */
     uint64_t (*item_duration)(void *arg, enum weir__mock_item kind, uint32_t device, uint64_t number);
-    void    *item_duration_arg;
+    void *item_duration_arg;
 };
 
 /* @options NULL: defaults. Returns WEIR_OK, WEIR_E_NO_MEMORY, WEIR_E_SYSTEM (no thread), WEIR_E_INVALID. */
@@ -77,7 +77,8 @@ uint64_t weir__mock_items_ended(struct weir__mock *mock);
 
 /* ---- failures ---- */
 
-/* The @n-th call from now (1: the next) of the slot with this name returns @code and does nothing. False: no such slot. */
+/* The @n-th call from now (1: the next) of the slot with this name returns @code and does nothing. False: no such slot.
+ */
 bool weir__mock_fail(struct weir__mock *mock, const char *slot, uint64_t n, int code);
 /*
  * The @n-th call from now of any slot that can fail for want of something returns @code. Calls that report on work
@@ -97,9 +98,9 @@ void weir__mock_lose_device(struct weir__mock *mock, uint32_t number);
 /* Calls of a slot by name, failed ones included. */
 uint64_t weir__mock_calls(struct weir__mock *mock, const char *slot);
 /*
- * Breaches so far, a line each ("" if none; at most some kilobytes are kept): overlapping stream calls, wait for an event
- * never recorded, record of a pending event, use after destroy, double destroy, unknown memory, a stream destroyed with
- * work queued, leaks at close. Owned by the mock; read it while nobody calls.
+ * Breaches so far, a line each ("" if none; at most some kilobytes are kept): overlapping stream calls, wait for an
+ * event never recorded, record of a pending event, use after destroy, double destroy, unknown memory, a stream
+ * destroyed with work queued, leaks at close. Owned by the mock; read it while nobody calls.
  */
 const char *weir__mock_violations(struct weir__mock *mock);
 /* Events, streams, modules and pieces of memory that are alive. */

@@ -1,0 +1,1 @@
+weir_test(devices_ops_test LIBRARIES weir_devices weir_mock)
