@@ -123,22 +123,40 @@ static int check(const struct weir_access *access)
     return WEIR_OK;
 }
 
-static int reserve_one(struct weir__depend *depend, const struct weir_access *access, size_t *edges)
+static int reserve_entries(struct weir__depend *depend, const struct weir_access *accesses, size_t n, size_t *edges)
 {
-    uintptr_t           key = (uintptr_t)access->address;
-    struct weir__entry *entry;
+    int rc = 2 * (depend->used + n) > capacity_of(depend) ? rebuild(depend, n) : WEIR_OK;
 
-    if (depend->ranges != NULL) {
-        return weir__ranges_reserve(depend->ranges, &depend->base, key, access->bytes, access->kind, edges);
+    for (size_t i = 0; i < n && rc == WEIR_OK; i++) {
+        struct weir__entry *entry;
+
+        if (accesses[i].kind == WEIR_ACCESS_AFTER) continue;
+        entry = locate(depend->entries, depend->bits, (uintptr_t)accesses[i].address);
+        if (entry->key == 0) {
+            entry->key = (uintptr_t)accesses[i].address;
+            entry->now.first = depend->base;
+            entry->lock_kind = WEIR_ACCESS_OUT;
+            depend->used++;
+        }
+        rc = weir__entry_reserve(entry, accesses[i].kind, edges);
     }
-    entry = locate(depend->entries, depend->bits, key);
-    if (entry->key == 0) {
-        entry->key = key;
-        entry->now.first = depend->base;
-        entry->lock_kind = WEIR_ACCESS_OUT;
-        depend->used++;
+    return rc;
+}
+
+static int reserve_ranges(struct weir__depend *depend, const struct weir_access *accesses, size_t n, size_t *edges)
+{
+    int rc = WEIR_OK;
+
+    weir__ranges_purge(depend->ranges);
+    for (size_t i = 0; i < n && rc == WEIR_OK; i++) {
+        if (accesses[i].kind == WEIR_ACCESS_AFTER) continue;
+        rc = weir__ranges_cut(depend->ranges, &depend->base, (uintptr_t)accesses[i].address, accesses[i].bytes);
     }
-    return weir__entry_reserve(entry, access->kind, edges);
+    for (size_t i = 0; i < n && rc == WEIR_OK; i++) {
+        if (accesses[i].kind == WEIR_ACCESS_AFTER) continue;
+        rc = weir__ranges_reserve(depend->ranges, (uintptr_t)accesses[i].address, accesses[i].bytes, accesses[i].kind, edges);
+    }
+    return rc;
 }
 
 static void count_group(struct weir__entry *entry, void *arg)
@@ -163,15 +181,8 @@ int weir__depend_reserve(struct weir__depend *depend, const struct weir_access *
         edges++;
         each(depend, count_group, &edges);
     } else {
-        if (depend->ranges == NULL && 2 * (depend->used + n) > capacity_of(depend) && (rc = rebuild(depend, n)) != WEIR_OK) {
-            return weir__fail(rc, "no memory for the access table");
-        }
-        for (size_t i = 0; i < n; i++) {
-            if (accesses[i].kind == WEIR_ACCESS_AFTER) continue;
-            if ((rc = reserve_one(depend, &accesses[i], &edges)) != WEIR_OK) {
-                return weir__fail(rc, "no memory for the access table");
-            }
-        }
+        rc = depend->ranges != NULL ? reserve_ranges(depend, accesses, n, &edges) : reserve_entries(depend, accesses, n, &edges);
+        if (rc != WEIR_OK) return weir__fail(rc, "no memory for the access table");
     }
     if (edges > depend->fencer->extras->count) {
         rc = weir__extras_reserve(depend->fencer->extras, edges);
@@ -281,6 +292,6 @@ void weir__depend_mark_failed(struct weir__depend *depend)
     /* Acquire: pairs with weir__node_take(), .status is read after. */
     if (depend->base.node != NULL && depend->base.node->id == depend->base.id &&
         atomic_load_explicit(&depend->base.node->completed, memory_order_acquire) == WEIR__REF_CLOSED) {
-        atomic_store_explicit(&depend->base.node->mark, UINT64_MAX, memory_order_relaxed); /* as in group.c */
+        atomic_store_explicit(&depend->base.node->poison, WEIR__POISON_NAMED, memory_order_relaxed); /* as in group.c */
     }
 }

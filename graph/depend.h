@@ -44,7 +44,7 @@ void weir__depend_enter(struct weir__depend *depend, const struct weir_access *a
  */
 int weir__depend_probe(struct weir__depend *depend, const struct weir_access *accesses, size_t n, uint8_t domain);
 
-/* Set node->mark = UINT64_MAX of every failed node that the table still names. */
+/* Set node->poison = WEIR__POISON_NAMED of every failed node that the table still names. */
 void weir__depend_mark_failed(struct weir__depend *depend);
 /* Forget everything; every task is complete. */
 void weir__depend_clear(struct weir__depend *depend);
@@ -54,8 +54,10 @@ size_t weir__depend_bytes(const struct weir__depend *depend);
 /* graph/ranges.c: the same for byte ranges. Entries are disjoint intervals; an access splits those it overlaps in part. */
 struct weir__ranges *weir__ranges_create(void);
 void weir__ranges_destroy(struct weir__ranges *ranges);
-int weir__ranges_reserve(struct weir__ranges *ranges, const struct weir__ref *base, uintptr_t begin, size_t bytes,
-                         unsigned kind, size_t *edges);
+/* Before the accesses of a task: drop stale intervals if there are many; then cut along every access; then reserve each. */
+void weir__ranges_purge(struct weir__ranges *ranges);
+int weir__ranges_cut(struct weir__ranges *ranges, const struct weir__ref *base, uintptr_t begin, size_t bytes);
+int weir__ranges_reserve(struct weir__ranges *ranges, uintptr_t begin, size_t bytes, unsigned kind, size_t *edges);
 void weir__ranges_access(struct weir__ranges *ranges, uintptr_t begin, size_t bytes, unsigned kind,
                          struct weir__linking *linking, struct weir__fencer *fencer);
 int weir__ranges_probe(struct weir__ranges *ranges, const struct weir__ref *base, uintptr_t begin, size_t bytes,

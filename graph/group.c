@@ -82,7 +82,7 @@ void weir__group_link(const struct weir__group *group, struct weir__linking *lin
 /* Replace a large group by a fence behind it. Without memory the group stays: more edges, the same order. */
 static void group_fence(struct weir__group *group, struct weir__fencer *fencer)
 {
-    struct weir__linking linking = {.extras = fencer->extras};
+    struct weir__linking linking = {.extras = fencer->extras, .want = fencer->want};
     struct weir__node   *like = NULL, *fence;
     uint8_t              domain = 0;
     bool                 first = true;
@@ -223,8 +223,8 @@ static void group_mark_failed(const struct weir__group *group)
         if (ref->node == NULL || ref->node->id != ref->id) continue;
         /* Acquire: pairs with weir__node_take(), .status is read after. */
         if (atomic_load_explicit(&ref->node->completed, memory_order_acquire) == WEIR__REF_CLOSED && ref->node->status != 0) {
-            /* Relaxed: one thread owns the table. */
-            atomic_store_explicit(&ref->node->mark, UINT64_MAX, memory_order_relaxed);
+            /* Relaxed: the node is complete, one thread owns the table. */
+            atomic_store_explicit(&ref->node->poison, WEIR__POISON_NAMED, memory_order_relaxed);
         }
     }
 }

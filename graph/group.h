@@ -47,6 +47,7 @@ struct weir__fencer {
     struct weir__node *(*create)(struct weir__fencer *fencer, uint8_t domain, const struct weir__node *like);
     /* All edges of the fence are made. */
     void (*submit)(struct weir__fencer *fencer, struct weir__linking *linking);
+    void (*want)(struct weir__node *pred); /* of struct weir__linking */
     struct weir__extras *extras;
 };
 
@@ -71,7 +72,7 @@ int weir__entry_probe(const struct weir__entry *entry, unsigned kind, uint8_t do
 int weir__ref_probe(const struct weir__ref *ref, uint8_t domain);
 /* No task of the entry is outstanding or failed. */
 bool weir__entry_is_stale(const struct weir__entry *entry);
-/* Mark the failed nodes that the entry names: node->mark = UINT64_MAX. */
+/* Mark the failed nodes that the entry names: node->poison = WEIR__POISON_NAMED. */
 void weir__entry_mark_failed(const struct weir__entry *entry);
 void weir__entry_fini(struct weir__entry *entry);
 /* Copy with lists and lock reference of its own (ranges split entries). 0 or WEIR_E_NO_MEMORY. */

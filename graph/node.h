@@ -29,6 +29,8 @@
 
 #define WEIR__NODE_SLOTS 5
 #define WEIR__PENDING_BIAS (1 << 30)
+#define WEIR__NODE_NOTICE  0x80u
+#define WEIR__POISON_NAMED 2 /* a failed node that an access table still names */
 
 /* Low three bits of a list reference. */
 enum weir__ref_tag {
@@ -55,11 +57,11 @@ struct weir__node {
     _Atomic uintptr_t   completed;
     _Atomic uintptr_t   issued;
     uint64_t            id;
-    _Atomic uint64_t    mark; /* id of the newest successor: no double edges from one scope */
+    uintptr_t           next; /* for exec/: lists of ready, finished and free nodes */
     _Atomic int32_t     pending;
     uint8_t             domain; /* nodes of one domain > 0 can wait for each other's points on the device */
     uint8_t             nslots;
-    uint8_t             kind;   /* for exec/ */
+    uint8_t             kind;   /* for exec/; WEIR__NODE_NOTICE: somebody must ask the device for its completion */
     _Atomic uint8_t     poison; /* a predecessor failed */
     uint64_t            slot[WEIR__NODE_SLOTS];
     struct weir__extra *extra; /* tagged like .next */
@@ -89,6 +91,8 @@ struct weir__linking {
     uint32_t             host_only; /* edges between two domains */
     uint32_t             device; /* edges realised on the device, decided when the node is issued */
     uint64_t             failed; /* id of a failed predecessor, 0: none */
+    /* A successor or waiter went on .completed of a node with WEIR__NODE_NOTICE. */
+    void (*want)(struct weir__node *pred);
 };
 
 static inline struct weir__extra *weir__extra_of(uintptr_t tagged)
@@ -126,7 +130,7 @@ static inline void weir__node_open(struct weir__node *node, uint64_t id, uint8_t
     atomic_store_explicit(&node->pending, WEIR__PENDING_BIAS, memory_order_relaxed);
     atomic_store_explicit(&node->poison, 0, memory_order_relaxed);
     node->id = id;
-    atomic_store_explicit(&node->mark, 0, memory_order_relaxed);
+    node->extra = NULL;
     node->domain = domain;
     node->nslots = 0;
     node->status = 0;
@@ -140,19 +144,67 @@ static inline bool weir__node_is_done(const struct weir__node *node)
     return atomic_load_explicit(&node->completed, memory_order_acquire) == WEIR__REF_CLOSED && node->status == 0;
 }
 
-/* Push @ref, whose link word is *link, on a list. False if the list is closed. */
-static inline bool weir__list_push(_Atomic uintptr_t *list, uintptr_t ref, uint64_t *link)
+/* Does a list reference lead to @node? */
+static inline bool weir__ref_leads_to(uintptr_t ref, const struct weir__node *node)
 {
-    /* A2 acquire: pairs with the exchange in weir__node_take() when the list is closed. */
+    unsigned tag = ref & 7;
+
+    if (tag < WEIR__REF_EXTRA) return (ref & ~(uintptr_t)7) == (uintptr_t)node;
+    return tag == WEIR__REF_EXTRA && weir__extra_of(ref)->value == (uintptr_t)node;
+}
+
+enum weir__push { WEIR__PUSHED, WEIR__PUSH_CLOSED, WEIR__PUSH_DOUBLE };
+
+/*
+ * Push @ref, whose link word is *link, on a list. With @node: not twice in a row for the same successor (scopes push one
+ * successor after the other, so this finds double edges).
+ */
+static inline enum weir__push weir__list_push(_Atomic uintptr_t *list, uintptr_t ref, uint64_t *link,
+                                              const struct weir__node *node)
+{
+    /* A2 acquire: pairs with the exchange in weir__node_take() when the list is closed, with R1 otherwise. */
     uintptr_t head = atomic_load_explicit(list, memory_order_acquire);
 
     do {
-        if (head == WEIR__REF_CLOSED) return false;
+        if (head == WEIR__REF_CLOSED) return WEIR__PUSH_CLOSED;
+        if (node != NULL && head != 0 && weir__ref_leads_to(head, node)) return WEIR__PUSH_DOUBLE;
         *link = head;
         /* R1 release: publishes the link and the successor; pairs with the exchange in weir__node_take(). Sequentially
          * consistent because exec/ looks at .issued afterwards to see whether a notice must be asked for. */
     } while (!atomic_compare_exchange_weak_explicit(list, &head, ref, memory_order_seq_cst, memory_order_acquire));
-    return true;
+    return WEIR__PUSHED;
+}
+
+/* A link word in the successor for one more edge, and its reference. */
+static inline uint64_t *weir__node_slot(struct weir__linking *linking, uintptr_t *ref)
+{
+    struct weir__node  *node = linking->node;
+    struct weir__extra *extra;
+
+    if (node->nslots < WEIR__NODE_SLOTS) {
+        *ref = (uintptr_t)node | node->nslots;
+        return &node->slot[node->nslots++];
+    }
+    extra = weir__extra_take(linking->extras);
+    extra->value = (uintptr_t)node;
+    weir__node_attach(node, extra, WEIR__EXTRA_EDGE);
+    *ref = (uintptr_t)extra | WEIR__REF_EXTRA;
+    return &extra->link;
+}
+
+/* The newest link word was not needed. */
+static inline void weir__node_unslot(struct weir__linking *linking, uintptr_t ref)
+{
+    if ((ref & 7) < WEIR__REF_EXTRA) {
+        linking->node->nslots--;
+    } else {
+        struct weir__extra *extra = weir__extra_of(ref);
+
+        linking->node->extra = (struct weir__extra *)extra->next;
+        extra->next = (uintptr_t)linking->extras->free;
+        linking->extras->free = extra;
+        linking->extras->count++;
+    }
 }
 
 /*
@@ -167,9 +219,6 @@ static inline void weir__node_link(struct weir__linking *linking, struct weir__n
     bool               device;
 
     if (pred == NULL || pred->id != id || pred == node) return;
-    /* Relaxed: a hint. Two scopes may overwrite each other's marks of a shared node: then an edge is made twice. */
-    if (atomic_load_explicit(&pred->mark, memory_order_relaxed) == node->id) return;
-    atomic_store_explicit(&pred->mark, node->id, memory_order_relaxed);
     /* A3 acquire: pairs with the exchange in weir__node_take(). */
     if (atomic_load_explicit(&pred->completed, memory_order_acquire) == WEIR__REF_CLOSED) {
         if (pred->status != 0 && linking->failed == 0) linking->failed = pred->id;
@@ -177,40 +226,27 @@ static inline void weir__node_link(struct weir__linking *linking, struct weir__n
         return;
     }
     device = pred->domain != 0 && pred->domain == node->domain;
-    if (node->nslots < WEIR__NODE_SLOTS) {
-        link = &node->slot[node->nslots];
-        ref = (uintptr_t)node | node->nslots;
-        node->nslots++;
-    } else {
-        struct weir__extra *extra = weir__extra_take(linking->extras);
-
-        extra->value = (uintptr_t)node;
-        weir__node_attach(node, extra, WEIR__EXTRA_EDGE);
-        link = &extra->link;
-        ref = (uintptr_t)extra | WEIR__REF_EXTRA;
-    }
-    if (device) {
-        linking->device++;
-        if (weir__list_push(&pred->issued, ref, link)) {
-            linking->links++;
-            return;
-        }
-        *link = pred->point; /* after A2 */
-        /* A4 acquire: a node that fails before it is issued closes .completed first and .issued next. */
-        if (atomic_load_explicit(&pred->completed, memory_order_acquire) != WEIR__REF_CLOSED || pred->status == 0) return;
-        *link = 0;
-        if (linking->failed == 0) linking->failed = pred->id;
-        return;
-    }
-    if (weir__list_push(&pred->completed, ref, link)) {
+    link = weir__node_slot(linking, &ref);
+    switch (weir__list_push(device ? &pred->issued : &pred->completed, ref, link, node)) {
+    case WEIR__PUSHED:
         linking->links++;
-        if (pred->domain != 0 && node->domain != 0) linking->host_only++;
+        if (device) linking->device++;
+        else if (pred->kind & node->kind & WEIR__NODE_NOTICE) linking->host_only++;
         else linking->host++;
+        if (!device && (pred->kind & WEIR__NODE_NOTICE)) linking->want(pred);
+        return;
+    case WEIR__PUSH_DOUBLE: weir__node_unslot(linking, ref); return;
+    case WEIR__PUSH_CLOSED: break;
+    }
+    /* A4 acquire: a node that fails before it is issued closes .completed first and .issued next. */
+    if (!device || atomic_load_explicit(&pred->completed, memory_order_acquire) == WEIR__REF_CLOSED) {
+        if (pred->status != 0 && linking->failed == 0) linking->failed = pred->id;
+        weir__node_unslot(linking, ref);
+        linking->done++;
         return;
     }
-    *link = 0;
-    linking->done++;
-    if (pred->status != 0 && linking->failed == 0) linking->failed = pred->id;
+    *link = pred->point; /* issued: after A2 */
+    linking->device++;
 }
 
 /* What walking a taken list yields. */

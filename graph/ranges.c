@@ -137,15 +137,17 @@ static int fill(struct weir__ranges *ranges, size_t at, uintptr_t begin, uintptr
     return WEIR_E_NO_MEMORY;
 }
 
-int weir__ranges_reserve(struct weir__ranges *ranges, const struct weir__ref *base, uintptr_t begin, size_t bytes,
-                         unsigned kind, size_t *edges)
+void weir__ranges_purge(struct weir__ranges *ranges)
+{
+    if (ranges->count >= ranges->purge_at) purge(ranges);
+}
+
+int weir__ranges_cut(struct weir__ranges *ranges, const struct weir__ref *base, uintptr_t begin, size_t bytes)
 {
     uintptr_t end = begin + bytes, at = begin;
-    size_t    i;
     int       rc;
 
-    if (ranges->count >= ranges->purge_at) purge(ranges);
-    for (i = lower(ranges, begin); at < end; i++) {
+    for (size_t i = lower(ranges, begin); at < end; i++) {
         struct interval *interval = i < ranges->count ? ranges->sorted[i] : NULL;
 
         if (interval == NULL || interval->entry.key > at) {
@@ -158,8 +160,15 @@ int weir__ranges_reserve(struct weir__ranges *ranges, const struct weir__ref *ba
         } else if (interval->end > end && (rc = split(ranges, i, end)) != WEIR_OK) {
             return rc;
         }
-        if ((rc = weir__entry_reserve(&ranges->sorted[i]->entry, kind, edges)) != WEIR_OK) return rc;
         at = ranges->sorted[i]->end;
+    }
+    return WEIR_OK;
+}
+
+int weir__ranges_reserve(struct weir__ranges *ranges, uintptr_t begin, size_t bytes, unsigned kind, size_t *edges)
+{
+    for (size_t i = lower(ranges, begin); i < ranges->count && ranges->sorted[i]->entry.key < begin + bytes; i++) {
+        if (weir__entry_reserve(&ranges->sorted[i]->entry, kind, edges) != WEIR_OK) return WEIR_E_NO_MEMORY;
     }
     return WEIR_OK;
 }
