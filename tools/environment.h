@@ -10,7 +10,7 @@
     X("WEIR_LOG", "1", "messages on stderr: 0 none, 1 errors, 2 warnings, 3 information, 4 every call")                \
     X("WEIR_SUMMARY", "0", "1: one line at exit that tells tasks, edges and how they were realised")                   \
     X("WEIR_WORKERS", "one per core, at least 2", "threads for host tasks of the graph API")                           \
-    X("WEIR_HOST_DEVICES", "1", "how many CPU devices there are")                                                      \
+    X("WEIR_HOST_DEVICES", "1, in OpenMP programs 4", "how many CPU devices there are")                                \
     X("WEIR_WINDOW", "4096", "tasks in flight per scope before the submitter helps or waits")                          \
     X("WEIR_STREAMS", "the backend's advice", "streams per device that weir opens on its own")                         \
     X("WEIR_HOST_DELAY_US", "0", "for tests: longest random delay before a CPU device runs a piece of work")           \

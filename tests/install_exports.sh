@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# libweir.so gives away what its headers declare and what OpenMP programs ask for, nothing else.
+. "$SOURCE/tests/install_shell.sh"
+
+nm -D --defined-only --with-symbol-versions "$PREFIX/lib/libweir.so" | awk '$2 != "A" {print $3}' | sort >"$scratch/all"
+
+# Functions of the public headers: names before "(" in declarations, comments and macros left out.
+cat "$PREFIX"/include/weir/*.h | gcc -fpreprocessed -dD -E -P -xc - 2>/dev/null | grep -v '^#' |
+    grep -oE '\bweir_[a-z][a-z_]*\(' | tr -d '(' | sort -u >"$scratch/declared"
+sed -n 's/@@WEIR_0\.1$//p' "$scratch/all" >"$scratch/public"
+diff "$scratch/declared" "$scratch/public" >"$scratch/diff" ||
+    { cat "$scratch/diff"; fail "the functions in WEIR_0.1 are not those of the headers"; }
+
+# The rest: names and nodes of cmake/weir_openmp.map.
+grep -v '@@WEIR_0\.1$' "$scratch/all" >"$scratch/rest" || true
+while read -r name; do
+    case $name in
+    __tgt_*@*VERS1.0 | omp_*@*VERS1.0 | ompx_*@*VERS1.0 | llvm_omp_*@*VERS1.0) ;;
+    llvmLaunchKernel@*VERS1.0 | __llvmPushCallConfiguration@*VERS1.0 | __llvmPopCallConfiguration@*VERS1.0) ;;
+    __kmpc_push_target_tripcount*@*VERS1.0) ;;
+    __kmpc_*@*VERSION | omp_*@*VERSION) ;;
+    *) fail "$name leaves the library" ;;
+    esac
+done <"$scratch/rest"
+finish

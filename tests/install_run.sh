@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# `weir run` says what is wrong and why, and sets up what the program needs.
+. "$SOURCE/tests/install_shell.sh"
+weir=$PREFIX/bin/weir
+
+expect_code 2 "usage: weir run" "$weir"
+expect_code 0 "usage: weir run" "$weir" --help
+expect_code 2 "no command 'walk'" "$weir" walk
+expect_code 2 "wants a program" "$weir" run
+expect_code 2 "no option '--fast'" "$weir" run --fast ./program
+expect_code 2 "--devices wants a number from 1 to 1024, not '0'" "$weir" run --devices 0 ./program
+expect_code 2 "--window wants a number" "$weir" run --window
+expect_code 2 "not '12x'" "$weir" run --window=12x ./program
+expect_code 2 "--log wants a number from 0 to 4" "$weir" run --log loud ./program
+expect_code 2 "--summary takes no value" "$weir" run --summary=yes ./program
+expect_code 2 "takes no argument" "$weir" info here
+
+expect_code 127 "not found in PATH" "$weir" run no_such_program
+expect_code 127 "No such file" "$weir" run "$scratch/none"
+expect_code 126 "is a folder" "$weir" run "$scratch"
+echo text >"$scratch/text"
+expect_code 126 "is not executable" "$weir" run "$scratch/text"
+chmod +x "$scratch/text"
+expect_code 126 "is not an ELF program" "$weir" run "$scratch/text"
+printf '#!/bin/sh\n' >"$scratch/script" && chmod +x "$scratch/script"
+expect_code 126 "is a script" "$weir" run "$scratch/script"
+: >"$scratch/empty" && chmod +x "$scratch/empty"
+expect_code 126 "is empty" "$weir" run "$scratch/empty"
+cat >"$scratch/exit.c" <<'EOF'
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    const char *names[] = {"LD_PRELOAD", "LD_LIBRARY_PATH", "WEIR_SUMMARY", "WEIR_HOST_DEVICES", "WEIR_WINDOW", "WEIR_LOG"};
+    for (int i = 0; i < 6; i++) printf("%s=%s\n", names[i], getenv(names[i]) ? getenv(names[i]) : "");
+    return argc > 1 ? atoi(argv[1]) : 0;
+}
+EOF
+gcc -static "$scratch/exit.c" -o "$scratch/static"
+expect_code 126 "is linked statically" "$weir" run "$scratch/static"
+gcc "$scratch/exit.c" -o "$scratch/plain"
+expect_code 126 "does not use libomptarget" "$weir" run "$scratch/plain"
+head -c 1000 "$scratch/plain" >"$scratch/cut" && chmod +x "$scratch/cut"
+expect_code 126 "" "$weir" run "$scratch/cut"
+
+# A program that needs the library under LLVM's name only has weir's to find.
+gcc "$scratch/exit.c" -Wl,--no-as-needed "$PREFIX/lib/libweir.so" -o "$scratch/direct"
+expect_code 0 "WEIR_WINDOW=64" "$weir" run --window 64 "$scratch/direct"
+expect_code 0 "WEIR_HOST_DEVICES=3" "$weir" run --devices=3 -- "$scratch/direct"
+expect_code 0 "WEIR_LOG=2" "$weir" run --log 2 "$scratch/direct"
+expect_code 0 "LD_PRELOAD=$PREFIX/lib/libweir.so" "$weir" run "$scratch/direct"
+expect_code 0 "LD_LIBRARY_PATH=$PREFIX/lib/weir:/nowhere" env LD_LIBRARY_PATH=/nowhere "$weir" run "$scratch/direct"
+expect_code 7 "WEIR_SUMMARY=1" "$weir" run --summary "$scratch/direct" 7
+(cd "$scratch" && PATH=$scratch:$PATH expect_code 5 "WEIR_LOG=0" "$weir" run --log=0 direct 5)
+
+# Without the library beside it the command refuses.
+mkdir -p "$scratch/alone/bin" && cp "$weir" "$scratch/alone/bin/"
+expect_code 126 "the installation is not complete" "$scratch/alone/bin/weir" run "$scratch/direct"
+cp -a "$PREFIX" "$scratch/with space"
+expect_code 126 "cannot preload" "$scratch/with space/bin/weir" run "$scratch/direct"
+finish
