@@ -4,7 +4,8 @@
  *   VARIANT  host    host tasks
  *            mock    device tasks on a device that does everything at once and costs next to nothing
  *            device  device tasks on the embedded CPU device
- *            (static and async are other names of host and device); none: all three
+ *            (static and async are other names of host and device); nothing: all three
+ *            none    only make the workload and its serial result: the base line of instructions.sh
  *   THREADS  that work, the submitting one included; default 2
  * PEERS_HOLD=1 blocks the first task and prints the memory of a pending one. PEERS_WINDOW sets the window.
  * BENCH_COUNTERS=1 prints the scheduler's counters. bench idle SECONDS prints the CPU time of waiting.
@@ -226,6 +227,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench chain|indep|chains16|stencil|random|chol|readers N REPEATS(2..%d) "
                         "[host|mock|device] [THREADS]\n", WORKLOAD_REPEATS);
         return 2;
+    }
+    if (only != NULL && strcmp(only, "none") == 0) {
+        for (int r = 0; r < repeats; r++) workload_clear(&w);
+        return 0;
     }
     for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
         const struct variant *v = &variants[i];
