@@ -1,1 +1,2 @@
 weir_test(devices_ops_test LIBRARIES weir_devices weir_mock)
+weir_test(devices_events_test LIBRARIES weir_devices weir_mock)
