@@ -12,10 +12,10 @@
 
 /* ---- source location ("ident_t"); may be NULL; source is ";file;function;line;column;;" ---- */
 struct weir__abi_ident {
-    int32_t     reserved;
-    int32_t     flags;
-    int32_t     reserved2;
-    int32_t     source_bytes;
+    int32_t reserved;
+    int32_t flags;
+    int32_t reserved2;
+    int32_t source_bytes;
     const char *source;
 };
 _Static_assert(sizeof(struct weir__abi_ident) == 24, "ident");
@@ -25,11 +25,11 @@ _Static_assert(offsetof(struct weir__abi_ident, source) == 16, "ident");
 
 /* Entry tables up to LLVM 19. Inside an image they may lie at any alignment. */
 struct weir__abi_entry_old {
-    void       *address;
+    void *address;
     const char *name;
-    uint64_t    bytes; /* 0: a function */
-    int32_t     flags; /* enum weir__abi_entry_flag */
-    int32_t     data;  /* bits of a requires entry */
+    uint64_t bytes; /* 0: a function */
+    int32_t flags;  /* enum weir__abi_entry_flag */
+    int32_t data;   /* bits of a requires entry */
 };
 _Static_assert(sizeof(struct weir__abi_entry_old) == 32, "old entry");
 _Static_assert(offsetof(struct weir__abi_entry_old, name) == 8, "old entry");
@@ -39,15 +39,15 @@ _Static_assert(offsetof(struct weir__abi_entry_old, data) == 28, "old entry");
 
 /* Entry tables from LLVM 20 on. */
 struct weir__abi_entry_new {
-    uint64_t    reserved; /* 0 */
-    uint16_t    version;  /* 1 */
-    uint16_t    kind;     /* enum weir__abi_offload_kind */
-    uint32_t    flags;    /* enum weir__abi_entry_flag */
-    void       *address;
+    uint64_t reserved; /* 0 */
+    uint16_t version;  /* 1 */
+    uint16_t kind;     /* enum weir__abi_offload_kind */
+    uint32_t flags;    /* enum weir__abi_entry_flag */
+    void *address;
     const char *name;
-    uint64_t    bytes;
-    uint64_t    data;
-    void       *auxiliary;
+    uint64_t bytes;
+    uint64_t data;
+    void *auxiliary;
 };
 _Static_assert(sizeof(struct weir__abi_entry_new) == 56, "new entry");
 _Static_assert(offsetof(struct weir__abi_entry_new, version) == 8, "new entry");
@@ -86,9 +86,9 @@ struct weir__abi_image {
 _Static_assert(sizeof(struct weir__abi_image) == 32, "image");
 
 struct weir__abi_descriptor {
-    int32_t                 nimages;
+    int32_t nimages;
     struct weir__abi_image *images;
-    const void             *entries_begin, *entries_end;
+    const void *entries_begin, *entries_end;
 };
 _Static_assert(sizeof(struct weir__abi_descriptor) == 32, "descriptor");
 _Static_assert(offsetof(struct weir__abi_descriptor, images) == 8, "descriptor");
@@ -99,10 +99,10 @@ _Static_assert(offsetof(struct weir__abi_descriptor, entries_end) == 24, "descri
 #define WEIR__ABI_BINARY_MAGIC "\x10\xff\x10\xad"
 struct weir__abi_binary {
     unsigned char magic[4];
-    uint32_t      version; /* 1 */
-    uint64_t      bytes;
-    uint64_t      entry_offset;
-    uint64_t      entry_bytes;
+    uint32_t version; /* 1 */
+    uint64_t bytes;
+    uint64_t entry_offset;
+    uint64_t entry_bytes;
 };
 _Static_assert(sizeof(struct weir__abi_binary) == 32, "offload binary");
 struct weir__abi_binary_entry {
@@ -123,12 +123,12 @@ _Static_assert(offsetof(struct weir__abi_binary_entry, image_offset) == 24, "off
 struct weir__abi_kernel_args {
     uint32_t version;
     uint32_t nargs;
-    void   **bases;
-    void   **begins;
+    void **bases;
+    void **begins;
     int64_t *sizes;
     int64_t *types;
-    void   **names;
-    void   **mappers;
+    void **names;
+    void **mappers;
     uint64_t tripcount;
     uint64_t flags; /* WEIR__ABI_LAUNCH_* */
     uint32_t teams[3];
@@ -152,19 +152,19 @@ _Static_assert(offsetof(struct weir__abi_kernel_args, shared_bytes) == 0x60, "ke
 /* A dependence as libomp takes it; base 0 is skipped. */
 struct weir__abi_depend {
     intptr_t base;
-    size_t   bytes;
-    uint8_t  flags; /* 1 in, 3 inout, 4 mutexinoutset, 8 inoutset, 0x80 all memory */
-    uint8_t  padding[7];
+    size_t bytes;
+    uint8_t flags; /* 1 in, 3 inout, 4 mutexinoutset, 8 inoutset, 0x80 all memory */
+    uint8_t padding[7];
 };
 _Static_assert(sizeof(struct weir__abi_depend) == 24, "dependence");
 _Static_assert(offsetof(struct weir__abi_depend, flags) == 16, "dependence");
 
 /* The part of a libomp task that compilers know; the privates follow. */
 struct weir__abi_task {
-    void   *shareds;
+    void *shareds;
     int32_t (*routine)(int32_t gtid, void *task);
     int32_t part;
-    void   *destructors;
+    void *destructors;
     int64_t priority;
 };
 _Static_assert(sizeof(struct weir__abi_task) == 40, "task");

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef WEIR_INTEROP_ENTRIES_H
+#define WEIR_INTEROP_ENTRIES_H
+
+/*
+ * What compiled programs, libomp and users of omp.h call, by the names and types that they know (LLVM 22's
+ * libomptarget.so, version node VERS1.0; older names where they are gone from it). Each may be called from any thread
+ * at any time, also before main() and from exit handlers. The functions that are nobody else's business are documented
+ * where they are defined.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct weir__abi_ident;
+struct weir__abi_descriptor;
+
+/* ---- entries.c: registration ---- */
+void __tgt_register_lib(struct weir__abi_descriptor *descriptor);
+void __tgt_unregister_lib(struct weir__abi_descriptor *descriptor);
+void __tgt_register_requires(int64_t bits);
+void __tgt_init_all_rtls(void);
+void __tgt_rtl_init(void);
+void __tgt_rtl_deinit(void);
+
+/* ---- launch.c ---- */
+#define WEIR__MAPPED_ARRAYS                                                                                            \
+    int32_t n, void **bases, void **begins, int64_t *sizes, int64_t *types, void **names, void **mappers
+#define WEIR__PLAIN_ARRAYS int32_t n, void **bases, void **begins, int64_t *sizes, int64_t *types
+#define WEIR__DEPENDENCES  int32_t ndeps, void *deps, int32_t nnoalias, void *noalias
+int __tgt_target_kernel(struct weir__abi_ident *where, int64_t device, int32_t teams, int32_t threads, void *host,
+                        void *args);
+int __tgt_target_kernel_nowait(struct weir__abi_ident *where, int64_t device, int32_t teams, int32_t threads,
+                               void *host, void *args, WEIR__DEPENDENCES);
+int __tgt_target_mapper(struct weir__abi_ident *where, int64_t device, void *host, WEIR__MAPPED_ARRAYS);
+int __tgt_target_nowait_mapper(struct weir__abi_ident *where, int64_t device, void *host, WEIR__MAPPED_ARRAYS,
+                               WEIR__DEPENDENCES);
+int __tgt_target_teams_mapper(struct weir__abi_ident *where, int64_t device, void *host, WEIR__MAPPED_ARRAYS,
+                              int32_t teams, int32_t threads);
+int __tgt_target_teams_nowait_mapper(struct weir__abi_ident *where, int64_t device, void *host, WEIR__MAPPED_ARRAYS,
+                                     int32_t teams, int32_t threads, WEIR__DEPENDENCES);
+int __tgt_target(int64_t device, void *host, WEIR__PLAIN_ARRAYS);
+int __tgt_target_nowait(int64_t device, void *host, WEIR__PLAIN_ARRAYS, WEIR__DEPENDENCES);
+int __tgt_target_teams(int64_t device, void *host, WEIR__PLAIN_ARRAYS, int32_t teams, int32_t threads);
+int __tgt_target_teams_nowait(int64_t device, void *host, WEIR__PLAIN_ARRAYS, int32_t teams, int32_t threads,
+                              WEIR__DEPENDENCES);
+void __kmpc_push_target_tripcount_mapper(struct weir__abi_ident *where, int64_t device, uint64_t tripcount);
+void __kmpc_push_target_tripcount(int64_t device, uint64_t tripcount);
+
+/* ---- entries.c: data. The nowait forms have four more parameters in some compilers; they are never read. ---- */
+void __tgt_target_data_begin_mapper(struct weir__abi_ident *where, int64_t device, WEIR__MAPPED_ARRAYS);
+void __tgt_target_data_end_mapper(struct weir__abi_ident *where, int64_t device, WEIR__MAPPED_ARRAYS);
+void __tgt_target_data_update_mapper(struct weir__abi_ident *where, int64_t device, WEIR__MAPPED_ARRAYS);
+void __tgt_target_data_begin_nowait_mapper(struct weir__abi_ident *where, int64_t device, WEIR__MAPPED_ARRAYS);
+void __tgt_target_data_end_nowait_mapper(struct weir__abi_ident *where, int64_t device, WEIR__MAPPED_ARRAYS);
+void __tgt_target_data_update_nowait_mapper(struct weir__abi_ident *where, int64_t device, WEIR__MAPPED_ARRAYS);
+void __tgt_target_data_begin(int64_t device, WEIR__PLAIN_ARRAYS);
+void __tgt_target_data_end(int64_t device, WEIR__PLAIN_ARRAYS);
+void __tgt_target_data_update(int64_t device, WEIR__PLAIN_ARRAYS);
+void __tgt_target_data_begin_nowait(int64_t device, WEIR__PLAIN_ARRAYS);
+void __tgt_target_data_end_nowait(int64_t device, WEIR__PLAIN_ARRAYS);
+void __tgt_target_data_update_nowait(int64_t device, WEIR__PLAIN_ARRAYS);
+int64_t __tgt_mapper_num_components(void *handle);
+void __tgt_push_mapper_component(void *handle, void *base, void *begin, int64_t size, int64_t type, void *name);
+
+/* ---- entries.c: the rest ---- */
+void __tgt_target_nowait_query(void **handle);
+void __tgt_set_info_flag(uint32_t level);
+int __tgt_print_device_info(int64_t device);
+int __tgt_activate_record_replay(int64_t device, uint64_t memory_bytes, void *address, uint8_t record, uint8_t save,
+                                 uint64_t *offset_out);
+int __tgt_target_kernel_replay(struct weir__abi_ident *where, int64_t device, void *host, void *memory,
+                               int64_t memory_bytes, void **args, ptrdiff_t *offsets, int32_t n, int32_t teams,
+                               int32_t threads, uint64_t tripcount);
+void ompx_dump_mapping_tables(void);
+
+/* ---- device_api.c ---- */
+int __tgt_get_num_devices(void);
+int omp_get_num_devices(void);
+int omp_get_initial_device(void);
+int omp_get_device_num(void);
+int omp_get_device_from_uid(const char *uid);
+const char *omp_get_uid_from_device(int device);
+
+/* ---- memory.c ---- */
+void *omp_target_alloc(size_t bytes, int device);
+void omp_target_free(void *address, int device);
+void *llvm_omp_target_alloc_device(size_t bytes, int device);
+void *llvm_omp_target_alloc_host(size_t bytes, int device);
+void *llvm_omp_target_alloc_shared(size_t bytes, int device);
+void llvm_omp_target_free_device(void *address, int device);
+void llvm_omp_target_free_host(void *address, int device);
+void llvm_omp_target_free_shared(void *address, int device);
+void *llvm_omp_target_lock_mem(void *address, size_t bytes, int device);
+void llvm_omp_target_unlock_mem(void *address, int device);
+void *llvm_omp_target_dynamic_shared_alloc(void);
+void *llvm_omp_get_dynamic_shared(void);
+int omp_target_is_present(const void *address, int device);
+int omp_target_is_accessible(const void *address, size_t bytes, int device);
+int omp_target_associate_ptr(const void *host, const void *memory, size_t bytes, size_t offset, int device);
+int omp_target_disassociate_ptr(const void *host, int device);
+void *omp_get_mapped_ptr(const void *host, int device);
+
+/* ---- memory_copy.c ---- */
+int omp_target_memcpy(void *to, const void *from, size_t bytes, size_t to_offset, size_t from_offset, int to_device,
+                      int from_device);
+int omp_target_memcpy_rect(void *to, const void *from, size_t element_bytes, int ndims, const size_t *volume,
+                           const size_t *to_offsets, const size_t *from_offsets, const size_t *to_dims,
+                           const size_t *from_dims, int to_device, int from_device);
+void *omp_target_memset(void *to, int value, size_t bytes, int device);
+
+/* ---- memory_async.c; @depends[ndepends] are depend objects, read before return ---- */
+int omp_target_memcpy_async(void *to, const void *from, size_t bytes, size_t to_offset, size_t from_offset,
+                            int to_device, int from_device, int ndepends, void **depends);
+int omp_target_memcpy_rect_async(void *to, const void *from, size_t element_bytes, int ndims, const size_t *volume,
+                                 const size_t *to_offsets, const size_t *from_offsets, const size_t *to_dims,
+                                 const size_t *from_dims, int to_device, int from_device, int ndepends, void **depends);
+void *omp_target_memset_async(void *to, int value, size_t bytes, int device, int ndepends, void **depends);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interop/libomp.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "interop/runtime.h"
+
+static struct weir__libomp table;
+static const char *missing; /* written once, before `state` */
+static pthread_once_t filled = PTHREAD_ONCE_INIT;
+/* R1 release after the table is written, A1 acquire in weir__libomp_find(): 0 not looked up, 1 complete, -1 missing. */
+static _Atomic int state;
+
+/* Behind this library first: it may itself stand in front of libomp with functions of the same names. */
+static void *find(const char *name)
+{
+    void *address = dlsym(RTLD_NEXT, name);
+    return address ? address : dlsym(RTLD_DEFAULT, name);
+}
+
+static void fill(void)
+{
+    static const struct {
+        const char *name;
+        size_t at;
+        bool mandatory;
+    } names[] = {
+#define NAME(field, symbol, mandatory) {symbol, offsetof(struct weir__libomp, field), mandatory}
+        NAME(global_thread_num, "__kmpc_global_thread_num", true),
+        NAME(default_device, "omp_get_default_device", true),
+        NAME(target_offload, "__kmpc_get_target_offload", false),
+        NAME(async_handle, "__kmpc_omp_get_target_async_handle_ptr", false),
+        NAME(has_task_team, "__kmpc_omp_has_task_team", false),
+        NAME(taskwait, "__kmpc_omp_taskwait", false),
+        NAME(target_task_alloc, "__kmpc_omp_target_task_alloc", false),
+        NAME(task_with_deps, "__kmpc_omp_task_with_deps", false),
+#undef NAME
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        void *address = find(names[i].name);
+        if (!address && names[i].mandatory && !missing) missing = names[i].name;
+        /* POSIX lets an object pointer of dlsym() be read back as a function pointer. */
+        *(void **)((char *)&table + names[i].at) = address;
+    }
+    atomic_store_explicit(&state, missing ? -1 : 1, memory_order_release); /* R1 */
+}
+
+const struct weir__libomp *weir__libomp_find(void)
+{
+    int now = atomic_load_explicit(&state, memory_order_acquire); /* A1 */
+    if (!now) {
+        pthread_once(&filled, fill);
+        now = atomic_load_explicit(&state, memory_order_acquire); /* A1 */
+    }
+    return now > 0 ? &table : NULL;
+}
+
+const struct weir__libomp *weir__libomp(void)
+{
+    const struct weir__libomp *libomp = weir__libomp_find();
+    if (!libomp)
+        weir__fatal("no OpenMP host runtime in this process (%s is missing): link the program with -fopenmp, "
+                    "or put libomp.so.5 where it can be found",
+                    missing);
+    return libomp;
+}

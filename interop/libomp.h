@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef WEIR_INTEROP_LIBOMP_H
+#define WEIR_INTEROP_LIBOMP_H
+
+/*
+ * libomp, the host's OpenMP runtime, as far as the façade needs it. This library must also load into programs that have
+ * no libomp, so nothing of it is linked: the addresses are looked up once, at the first use by the façade.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct weir__abi_ident;
+struct weir__abi_depend;
+struct weir__abi_task;
+
+struct weir__libomp {
+    /* always there */
+    int32_t (*global_thread_num)(struct weir__abi_ident *where);
+    int (*default_device)(void);
+    /* Each of these may be NULL: what needs it is then done the other way that the caller has. */
+    int (*target_offload)(void);            /* 0 disabled, 1 default, 2 mandatory */
+    void **(*async_handle)(int32_t gtid);   /* slot of the current task; NULL for gtid -2 */
+    uint8_t (*has_task_team)(int32_t gtid); /* a C++ bool; the slot may be used only if it is true */
+    int32_t (*taskwait)(struct weir__abi_ident *where, int32_t gtid);
+    struct weir__abi_task *(*target_task_alloc)(struct weir__abi_ident *where, int32_t gtid, int32_t flags,
+                                                size_t task_bytes, size_t shareds_bytes,
+                                                int32_t (*routine)(int32_t gtid, void *task), int64_t device);
+    int32_t (*task_with_deps)(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task, int32_t n,
+                              struct weir__abi_depend *deps, int32_t nnoalias, struct weir__abi_depend *noalias);
+};
+
+/*
+ * The table. The first call from any thread fills it; every later one is a load.
+ * Ends the program with a message if there is no libomp: nothing that a compiled program asks for works without.
+ */
+const struct weir__libomp *weir__libomp(void);
+/* The same, or NULL: for those who can do without. */
+const struct weir__libomp *weir__libomp_find(void);
+
+#endif
