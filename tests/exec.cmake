@@ -17,3 +17,6 @@ endforeach()
 if(WEIR_SANITIZER)
   target_compile_definitions(exec_memory_test PRIVATE WEIR_TEST_SANITIZED)
 endif()
+
+# The access table alone, against the same oracle.
+weir_test(graph_depend_test SOURCES dag.c oracle.c LIBRARIES weir_graph)
