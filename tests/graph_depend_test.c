@@ -172,6 +172,28 @@ static void step(struct sim_node *n)
     }
 }
 
+/* A task of @domain could be issued at once if all it depends on are done, or issued and of its domain. */
+static bool could_be_issued(const struct dag_scope *scope, uint32_t index, uint8_t domain)
+{
+    for (uint32_t i = 0; i < index; i++) {
+        const struct sim_node *n = sim.of_task[i];
+        bool named = false;
+        for (uint32_t k = 0; k < scope->shape[index].naccesses; k++)
+            named |= scope->shape[index].accesses[k].kind == WEIR_ACCESS_AFTER && scope->shape[index].accesses[k].after == i;
+        if (n == NULL || (!named && !oracle_conflict(&scope->shape[i], &scope->shape[index], scope->ranges))) continue;
+        if (n->state == ENDED ? n->node.status != 0 : n->node.domain != domain || n->state < QUEUED) return false;
+    }
+    return true;
+}
+
+/* Fences are invisible to could_be_issued(): one that is not issued explains a refusal. */
+static void fences_or_fail(uint32_t index)
+{
+    for (uint32_t i = 0; i < sim.nused; i++)
+        if (sim.nodes[i].task == NULL && sim.nodes[i].state != ENDED) return;
+    cr_assert_fail("seed %llu: probe refuses task %u without a reason", (unsigned long long)dag.seed, index);
+}
+
 static void submit(struct dag_scope *scope, uint32_t index)
 {
     struct dag_task *task = &scope->tasks[index];
@@ -185,8 +207,13 @@ static void submit(struct dag_scope *scope, uint32_t index)
     }
     bool host = task->form == DAG_HOST || task->form == DAG_EXTERNAL || task->form == DAG_WAIT_FOR;
     if (!host) task->fault = DAG_FINE; /* failures known late are the business of those who see them */
+    uint8_t domain = host ? 0 : 1 + task->device % 2;
+    bool at_once = domain == 0 || weir__depend_probe(&sim.depend, a, shape->naccesses, domain) == WEIR_OK;
+    if (!at_once && could_be_issued(scope, index, domain)) fences_or_fail(index);
+    if (domain != 0 && at_once && !could_be_issued(scope, index, domain))
+        cr_assert_fail("seed %llu: probe of task %u", (unsigned long long)dag.seed, index);
     cr_assert_eq(weir__depend_reserve(&sim.depend, a, shape->naccesses), WEIR_OK);
-    linking.node = &open_node(task, host ? 0 : 1 + task->device % 2)->node;
+    linking.node = &open_node(task, domain)->node;
     weir__depend_enter(&sim.depend, a, shape->naccesses, &linking);
     close_node(&linking);
 }
