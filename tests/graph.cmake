@@ -1,1 +1,2 @@
 weir_test(graph_clock_test LIBRARIES weir_graph)
+weir_test(graph_certificate_test LIBRARIES weir_graph)
