@@ -166,8 +166,8 @@ static void finish(struct weir__thread *thread, struct weir__construct *construc
 void weir__construct_close(struct weir__construct *construct, int status)
 {
     if (status)
-        weir__fatal("%s on %s cannot be queued: %s (%s)", construct->name, construct->target->uid,
-                    weir_error_string(status), weir_error_text());
+        weir__fatal("%s on %s failed: %s: %s", construct->name, construct->target->uid, weir_error_string(status),
+                    weir_error_text());
     if (construct->handle) {
         void **handle = construct->handle;
         int rc = weir_task_end(construct->task);

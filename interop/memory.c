@@ -2,11 +2,9 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "interop/abi.h"
 #include "interop/decode.h"
 #include "interop/entries.h"
 #include "interop/mapping.h"
-#include "interop/registry.h"
 #include "interop/runtime.h"
 #include "interop/transfer.h"
 
@@ -110,10 +108,10 @@ WEIR__EXPORT int omp_target_is_present(const void *address, int device)
 WEIR__EXPORT int omp_target_is_accessible(const void *address, size_t bytes, int device)
 {
     struct weir__target *target;
-    (void)bytes;
     if (!address || weir__runtime_routine_target(device, &target)) return 0;
+    /* A CPU device reaches what the host reaches. */
     return !target || target->machine == WEIR__MACHINE_X86_64 ||
-           (weir__registry_requires() & WEIR__ABI_REQUIRES_UNIFIED_SHARED_MEMORY);
+           weir__table_is_accessible(target->table, address, bytes);
 }
 
 WEIR__EXPORT void *omp_get_mapped_ptr(const void *host, int device)

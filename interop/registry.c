@@ -229,6 +229,7 @@ static void load_slowly(struct weir__target *target)
 {
     uint32_t ntargets = weir__runtime_peek()->ntargets;
     pthread_mutex_lock(&target->load);
+    if (weir__registry_requires() & WEIR__ABI_REQUIRES_UNIFIED_SHARED_MEMORY) weir__table_set_unified(target->table);
     pthread_mutex_lock(&registry.lock);
     uint64_t generation = atomic_load_explicit(&registry.generation, memory_order_relaxed); /* under the lock */
     for (struct library *library = registry.first; library; library = library->next) {
@@ -273,7 +274,8 @@ static void library_unload(struct weir__target *target, struct library *library)
             struct weir__entry entry = weir__decode_entry(&library->entries, i);
             if (entry.kind == WEIR__ENTRY_DTOR && !run_kernel(target, part->module, &entry))
                 weir__warn("%s on %s failed: %s", entry.name, target->uid, weir_error_text());
-            if (is_variable(entry.kind)) (void)weir__table_disassociate(target->table, entry.address);
+            if (is_variable(entry.kind) && weir__table_disassociate(target->table, entry.address))
+                weir__log(3, "%s: %s was not mapped at the end", target->uid, entry.name);
         }
         weir__device_ops_of(target->device)->module_unload(part->module);
     }

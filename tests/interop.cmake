@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+if(NOT WEIR_OPENMP)
+  return()
+endif()
+set(weir_facade weir_interop weir_exec weir_devices weir_graph PkgConfig::FFI ${CMAKE_DL_LIBS})
+
+weir_test(interop_decode_test SOURCES ${PROJECT_SOURCE_DIR}/interop/decode.c)
+
+# A device image made by hand, and an executable whose functions stand in for libomp.
+add_library(interop_image MODULE interop_image.c)
+target_compile_options(interop_image PRIVATE -fvisibility=default)
+weir_test(interop_registry_test LIBRARIES ${weir_facade})
+add_dependencies(interop_registry_test interop_image)
+target_compile_definitions(interop_registry_test PRIVATE INTEROP_IMAGE="$<TARGET_FILE:interop_image>")
+set_target_properties(interop_registry_test PROPERTIES ENABLE_EXPORTS ON)
+
+# Programs compiled by clang, on the drop-in and preloaded. A sanitized libweir.so cannot be loaded into them.
+if(NOT WEIR_SANITIZER)
+  file(GLOB weir_openmp_programs CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/openmp/*.c)
+  foreach(program IN LISTS weir_openmp_programs)
+    get_filename_component(name ${program} NAME_WE)
+    add_test(NAME openmp_${name}
+      COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/run_openmp.sh ${program} ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR})
+    set_tests_properties(openmp_${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+  endforeach()
+endif()

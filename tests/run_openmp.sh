@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# run_openmp.sh <program.c> <lib folder>: compile one program for the CPU device and run it on weir, as the drop-in and
+# preloaded. What it reads from the source stands in tests/openmp/check.h. Exit codes: 0, 1, 77 (skipped, with a reason).
+set -u
+source=$1 lib=$2 compiler=${WEIR_TEST_CLANG:-clang-22}
+command -v "$compiler" >/dev/null || { echo "skipped: $compiler is not installed"; exit 77; }
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+flags=$(sed -n 's|^// flags:||p' "$source")
+compile() { "$compiler" -O1 -fopenmp -fopenmp-targets=x86_64-pc-linux-gnu "$source" "$@" $flags; }
+compile -o "$scratch/program" || exit 1
+if grep -q '^// lib: yes' "$source"; then
+    compile -DCASE_LIB -shared -fPIC -o "$scratch/library.so" || exit 1
+fi
+
+failed=0
+# one <variables of weir> <run line>
+one() {
+    local variables=${2%%=>*} expect=${2#*=> } output code
+    output=$(ulimit -c 0; env $1 CASE_LIB="$scratch/library.so" $variables timeout -k 5 "${WEIR_TEST_LIMIT:-60}" \
+        "$scratch/program" 2>&1)
+    code=$?
+    if [[ $expect == PASS ]]; then
+        [[ $code == 0 && ${output##*$'\n'} == PASS ]] && return
+    else
+        [[ $code == 134 && $output == *"weir: "*"${expect#ABORT }"* ]] && return
+    fi
+    echo "with $1 $variables: exit code $code, expected $expect; it said:"
+    echo "$output"
+    failed=1
+}
+
+runs=$(sed -n 's|^// run: *||p' "$source")
+while read -r run; do
+    one "LD_LIBRARY_PATH=$lib/weir" "$run"
+    one "LD_PRELOAD=$lib/libweir.so" "$run"
+done <<<"${runs:-OMP_TARGET_OFFLOAD=MANDATORY => PASS}"
+exit $failed
