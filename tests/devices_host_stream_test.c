@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <errno.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -24,6 +25,8 @@ Test(host_stream, table_is_complete)
     struct rig rig;
     uint32_t count = 0;
     rig_open(&rig, 2);
+    const char *missing = NULL;
+    must(weir__device_ops_check(OPS, &missing));
     must(OPS->device_count(rig.backend, &count));
     cr_assert_eq(count, 2);
     cr_assert_str_eq(rig.info[1].name, "host:1");
@@ -439,7 +442,7 @@ Test(host_stream, idle_and_blocked_devices_use_no_cpu)
     uint64_t before = process_cpu_us();
     sleep(1);
     uint64_t used = process_cpu_us() - before;
-    cr_log_info("idle for a second: %llu us of CPU time", (unsigned long long)used);
+    fprintf(stderr, "idle for a second: %llu us of CPU time\n", (unsigned long long)used);
     cr_assert(used < 50000, "%llu us", (unsigned long long)used);
     for (int i = 0; i < 8; i++) rig_sync_and_destroy(streams[i]);
     rig_close(&rig);
@@ -479,6 +482,64 @@ Test(host_stream, kernels_get_their_arguments)
     must(OPS->sync(stream, position));
     cr_assert_eq(sum, 321);
     for (unsigned i = 0; i < 80; i++) cr_assert_eq(out[i], (i + 1) * (i + 1));
+    OPS->stream_destroy(stream);
+    rig_close(&rig);
+}
+
+static uint64_t seen[16];
+#define ARGS_1  uint64_t a0
+#define ARGS_2  ARGS_1, uint64_t a1
+#define ARGS_3  ARGS_2, uint64_t a2
+#define ARGS_4  ARGS_3, uint64_t a3
+#define ARGS_5  ARGS_4, uint64_t a4
+#define ARGS_6  ARGS_5, uint64_t a5
+#define ARGS_7  ARGS_6, uint64_t a6
+#define ARGS_8  ARGS_7, uint64_t a7
+#define ARGS_9  ARGS_8, uint64_t a8
+#define NAMES_1 a0
+#define NAMES_2 NAMES_1, a1
+#define NAMES_3 NAMES_2, a2
+#define NAMES_4 NAMES_3, a3
+#define NAMES_5 NAMES_4, a4
+#define NAMES_6 NAMES_5, a5
+#define NAMES_7 NAMES_6, a6
+#define NAMES_8 NAMES_7, a7
+#define NAMES_9 NAMES_8, a8
+#define KERNEL(n)                                                                                                      \
+    static void kernel_##n(ARGS_##n)                                                                                   \
+    {                                                                                                                  \
+        const uint64_t all[] = {NAMES_##n};                                                                            \
+        for (int i = 0; i < n; i++) seen[i] = all[i];                                                                  \
+        seen[15] = n;                                                                                                  \
+    }
+KERNEL(1)
+KERNEL(2) KERNEL(3) KERNEL(4) KERNEL(5) KERNEL(6) KERNEL(7) KERNEL(8) KERNEL(9)
+
+    static void kernel_0(void)
+{
+    seen[15] = 0;
+}
+
+Test(host_stream, kernels_of_every_small_number_of_arguments)
+{
+    struct rig rig;
+    rig_open(&rig, 1);
+    void *stream = rig_stream(&rig, 0);
+    void *const kernels[] = {(void *)(uintptr_t)kernel_0, (void *)(uintptr_t)kernel_1, (void *)(uintptr_t)kernel_2,
+                             (void *)(uintptr_t)kernel_3, (void *)(uintptr_t)kernel_4, (void *)(uintptr_t)kernel_5,
+                             (void *)(uintptr_t)kernel_6, (void *)(uintptr_t)kernel_7, (void *)(uintptr_t)kernel_8,
+                             (void *)(uintptr_t)kernel_9};
+    for (uint32_t n = 0; n < 10; n++) {
+        uint64_t args[10], position = 0;
+        for (uint32_t i = 0; i < 10; i++) args[i] = 0x1234567800000000u + 100 * n + i;
+        seen[15] = 99;
+        struct weir__launch launch = {.kernel = kernels[n], .nargs = n, .args = args};
+        must(OPS->launch(stream, &launch));
+        must(OPS->record(stream, &position));
+        must(OPS->sync(stream, position));
+        cr_assert_eq(seen[15], n);
+        for (uint32_t i = 0; i < n; i++) cr_assert_eq(seen[i], args[i]);
+    }
     OPS->stream_destroy(stream);
     rig_close(&rig);
 }

@@ -112,6 +112,7 @@ static int device_open(void *backend, uint32_t number, const struct weir__device
     struct host_device *device = weir__host_device_get(host, number, notice);
     if (!device) return WEIR_E_NO_MEMORY;
     describe(number, info_out);
+    info_out->failures = &device->failures;
     *device_out = device;
     return WEIR_OK;
 }

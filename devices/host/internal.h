@@ -207,6 +207,8 @@ struct host_device {
     uint32_t delay_us;
     uint64_t delay_seed;
 
+    _Atomic uint64_t failures; /* stretches that failed; only grows */
+
     alignas(64) _Atomic uint32_t queued; /* streams in the run queue */
     _Atomic bool lingering;
     _Atomic uint32_t nworkers;
@@ -246,8 +248,15 @@ int weir__host_queue_init(struct host_stream *stream);
 void weir__host_queue_fini(struct host_stream *stream);
 /* A new chunk for the writer. Returns its first word, or NULL (text set, nothing changed). */
 uint64_t *weir__host_queue_grow(struct host_stream *stream);
+/* Go on to the next chunk; there is one. Runner only. */
+struct host_command *weir__host_queue_jump(struct host_stream *stream);
+
 /* The next command; there is one. Runner only. */
-struct host_command *weir__host_queue_next(struct host_stream *stream);
+static inline struct host_command *weir__host_queue_next(struct host_stream *stream)
+{
+    struct host_command *command = (struct host_command *)stream->reader.read;
+    return command->kind == HOST_NEXT ? weir__host_queue_jump(stream) : command;
+}
 
 /* Room for a command. Always leaves a word for a record and one for HOST_NEXT, so the record behind it cannot fail. */
 static inline void *weir__host_queue_claim(struct host_stream *stream, uint16_t kind, uint16_t words, uint32_t count)

@@ -20,7 +20,7 @@ struct host_event {
 static int check_stream(void *native_stream, struct host_stream **stream_out)
 {
     struct host_stream *stream = native_stream;
-    if (!stream || stream->magic != HOST_STREAM_MAGIC)
+    if (!stream || (uintptr_t)stream % alignof(struct host_stream) || stream->magic != HOST_STREAM_MAGIC)
         return weir__host_fail(WEIR_E_INVALID, "not a stream of a CPU device");
     if (weir__host_is_foreign_process(stream->generation)) return weir__host_fail_forked();
     *stream_out = stream;

@@ -85,16 +85,12 @@ static void return_chunk(struct host_stream *stream, struct host_chunk *chunk)
                                                     memory_order_relaxed));
 }
 
-struct host_command *weir__host_queue_next(struct host_stream *stream)
+struct host_command *weir__host_queue_jump(struct host_stream *stream)
 {
     struct host_reader *reader = &stream->reader;
-    struct host_command *command = (struct host_command *)reader->read;
-    while (command->kind == HOST_NEXT) {
-        struct host_chunk *old = reader->chunk;
-        reader->chunk = old->next;
-        reader->read = reader->chunk->words;
-        command = (struct host_command *)reader->read;
-        return_chunk(stream, old);
-    }
-    return command;
+    struct host_chunk *old = reader->chunk;
+    reader->chunk = old->next;
+    reader->read = reader->chunk->words; /* a chunk never begins with another jump */
+    return_chunk(stream, old);
+    return (struct host_command *)reader->read;
 }

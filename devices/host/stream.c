@@ -279,6 +279,8 @@ static bool reach(struct host_stream *stream, uint16_t kind, uint32_t flags)
     int failure = atomic_load_explicit(&stream->failure, memory_order_relaxed);
     if (failure && kind == HOST_RECORD) {
         note_failure(stream, position, failure);
+        /* Release: before C1; pairs with the loads of whoever was given weir__device_info.failures. */
+        atomic_fetch_add_explicit(&stream->device->failures, 1, memory_order_release);
         atomic_store_explicit(&stream->failure, 0, memory_order_relaxed);
     }
     /* C1: seq_cst, pairs with W2 and A1. C2: pairs with W1. */

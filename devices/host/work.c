@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* What the commands of a stream are and do. Kernels are called through libffi: 8-byte integer arguments, no result. */
+/*
+ * What the commands of a stream are and do. A kernel has 8-byte integer arguments and no result. With few arguments it
+ * is called directly, which the machines' calling conventions define for any such kernel; libffi needs some 500
+ * instructions for the same and is there for the rest.
+ */
 #include <ffi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +223,45 @@ void weir__host_delay(struct host_stream *stream)
     if (pause.tv_nsec) nanosleep(&pause, NULL);
 }
 
+#if defined(__clang__)
+__attribute__((no_sanitize("function"))) /* pointers are passed as integers */
+#endif
+static bool call_directly(void (*kernel)(void), const uint64_t *a, uint32_t n)
+{
+#define U uint64_t
+    switch (n) {
+    case 0:
+        kernel();
+        return true;
+    case 1:
+        ((void (*)(U))kernel)(a[0]);
+        return true;
+    case 2:
+        ((void (*)(U, U))kernel)(a[0], a[1]);
+        return true;
+    case 3:
+        ((void (*)(U, U, U))kernel)(a[0], a[1], a[2]);
+        return true;
+    case 4:
+        ((void (*)(U, U, U, U))kernel)(a[0], a[1], a[2], a[3]);
+        return true;
+    case 5:
+        ((void (*)(U, U, U, U, U))kernel)(a[0], a[1], a[2], a[3], a[4]);
+        return true;
+    case 6:
+        ((void (*)(U, U, U, U, U, U))kernel)(a[0], a[1], a[2], a[3], a[4], a[5]);
+        return true;
+    case 7:
+        ((void (*)(U, U, U, U, U, U, U))kernel)(a[0], a[1], a[2], a[3], a[4], a[5], a[6]);
+        return true;
+    case 8:
+        ((void (*)(U, U, U, U, U, U, U, U))kernel)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
+        return true;
+    }
+#undef U
+    return false;
+}
+
 static void run_launch(struct launch_command *command)
 {
     void (*kernel)(void);
@@ -231,6 +274,7 @@ static void run_launch(struct launch_command *command)
     }
     void *values[HOST_INLINE_ARGS];
     uint32_t n = command->head.count;
+    if (call_directly(kernel, command->args, n)) return;
     for (uint32_t i = 0; i < n; i++) values[i] = &command->args[i];
     ffi_call(&call[n], kernel, NULL, values);
 }
