@@ -20,6 +20,7 @@
  *  - The calling thread's state (current CUDA context and the like) is the same after every call.
  */
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,6 +69,9 @@ struct weir__device_info {
     uint32_t features;          /* of this device, may be fewer than the backend's */
     uint32_t advised_streams;   /* how many streams exec/ should open at most on its own; > 0 */
     uint64_t memory_bytes;      /* 0: unknown */
+    /* Counts failed stretches of the device; grows (release) before the position of the failed stretch is published as
+     * completed. Borrowed until device_close. NULL: unknown, exec/ asks status() for every position. */
+    const _Atomic uint64_t *failures;
 };
 
 /* Given to device_open(): how a backend tells exec/ that a stream has reached a position. */

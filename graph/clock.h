@@ -38,6 +38,7 @@ struct weir__clock_candidate {
     uint32_t verdict;  /* out */
     uint64_t position;
     uint32_t by;       /* out: index of the implying candidate (which is NEEDED); the own index if not IMPLIED */
+    uint32_t edges;    /* the caller's: how many edges lead to this point */
 };
 
 void weir__clock_init(struct weir__clock *clock, uint32_t stream);

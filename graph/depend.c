@@ -184,6 +184,7 @@ int weir__depend_reserve(struct weir__depend *depend, const struct weir_access *
         rc = depend->ranges != NULL ? reserve_ranges(depend, accesses, n, &edges) : reserve_entries(depend, accesses, n, &edges);
         if (rc != WEIR_OK) return weir__fail(rc, "no memory for the access table");
     }
+    edges += WEIR__DEPEND_SPARE;
     if (edges > depend->fencer->extras->count) {
         rc = weir__extras_reserve(depend->fencer->extras, edges);
         if (rc != WEIR_OK) return weir__fail(rc, "no memory for %zu edges", edges);

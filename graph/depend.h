@@ -13,6 +13,8 @@
 #include <graph/group.h>
 #include <weir/task.h>
 
+#define WEIR__DEPEND_SPARE 2 /* extras that are left for the caller after weir__depend_reserve() */
+
 struct weir__ranges;
 
 struct weir__depend {

@@ -60,14 +60,22 @@ static void group_clear(struct weir__group *group)
 }
 
 /* A node that names an address twice is in the group already: as its first or its newest member. */
+static bool group_has(const struct weir__group *group, const struct weir__node *node)
+{
+    const struct weir__refs *more = group->more;
+
+    /* The id as well: the newest name may be that of the memory's former node. */
+    return (group->first.node == node && group->first.id == node->id) ||
+           (more != NULL && more->count != 0 && more->ref[more->count - 1].node == node &&
+            more->ref[more->count - 1].id == node->id);
+}
+
 static void group_add(struct weir__group *group, struct weir__node *node)
 {
     struct weir__ref ref = {node, node->id};
 
     if (group->first.node == NULL) group->first = ref;
-    if (group->first.node == node && group->first.id == node->id) return;
-    if (group->more->count != 0 && group->more->ref[group->more->count - 1].node == node) return;
-    group->more->ref[group->more->count++] = ref;
+    if (!group_has(group, node)) group->more->ref[group->more->count++] = ref;
 }
 
 void weir__group_link(const struct weir__group *group, struct weir__linking *linking)
@@ -137,9 +145,9 @@ static void take_lock(struct weir__entry *entry, struct weir__linking *linking)
     struct weir__extra *edge = weir__extra_take(linking->extras), *extra = weir__extra_take(linking->extras);
     struct weir__lock  *lock = weir__entry_lock(entry);
 
-    edge->value = (uintptr_t)linking->node;
+    edge->value = (uintptr_t)linking->node + 1;
     edge->link = 0;
-    weir__node_attach(linking->node, edge, WEIR__EXTRA_EDGE);
+    weir__node_attach(linking->node, edge, WEIR__EXTRA_ORDER);
     extra->value = (uintptr_t)lock;
     extra->link = (uintptr_t)edge;
     weir__node_attach(linking->node, extra, WEIR__EXTRA_LOCK);
@@ -150,6 +158,8 @@ static void take_lock(struct weir__entry *entry, struct weir__linking *linking)
 void weir__entry_access(struct weir__entry *entry, unsigned kind, struct weir__linking *linking, struct weir__fencer *fencer)
 {
     if (joins(entry, kind)) {
+        /* Named twice. Not only for speed: a fence made now would wait for the node, and the node for the fence. */
+        if (group_has(&entry->now, linking->node)) return;
         if (entry->before.more != NULL && entry->before.more->count >= FENCE_MEMBERS) group_fence(&entry->before, fencer);
         weir__group_link(&entry->before, linking);
         group_add(&entry->now, linking->node);
@@ -165,10 +175,7 @@ void weir__entry_access(struct weir__entry *entry, unsigned kind, struct weir__l
         }
         group_clear(kind == WEIR_ACCESS_OUT || kind == WEIR_ACCESS_INOUT ? &entry->before : &entry->now);
         group_add(&entry->now, linking->node);
-        if (kind != WEIR_ACCESS_MUTEXINOUTSET && weir__entry_lock(entry) != NULL) {
-            weir__lock_release(weir__entry_lock(entry));
-            entry->lock_kind = 0;
-        }
+        /* The lock stays with the entry: a later group depends on all who ever took it. */
         entry->lock_kind = (entry->lock_kind & ~(uintptr_t)7) | kind;
     }
     if (kind == WEIR_ACCESS_MUTEXINOUTSET) take_lock(entry, linking);

@@ -34,17 +34,18 @@
 
 /* Low three bits of a list reference. */
 enum weir__ref_tag {
-    WEIR__REF_EXTRA = 5,  /* struct weir__extra of kind EDGE */
+    WEIR__REF_EXTRA = 5,  /* struct weir__extra of kind EDGE or ORDER */
     WEIR__REF_WAITER = 6, /* struct weir__waiter */
     WEIR__REF_CLOSED = 7, /* the whole word is 7 */
 };
 
-enum weir__extra_kind { WEIR__EXTRA_EDGE = 0, WEIR__EXTRA_LOCK = 1, WEIR__EXTRA_NAME = 2, WEIR__EXTRA_CALLBACK = 3 };
+enum weir__extra_kind { WEIR__EXTRA_EDGE = 0, WEIR__EXTRA_LOCK = 1, WEIR__EXTRA_NAME = 2, WEIR__EXTRA_CALLBACK = 3,
+                        WEIR__EXTRA_ORDER = 4 };
 
-/* What does not fit into the node: further edges, locks, names, callbacks. The kind is in the low bits of .next. */
+/* What does not fit into the node: further edges, edges that only order (no failure passes along them), locks, names, callbacks. The kind is in the low bits of .next. */
 struct weir__extra {
-    uintptr_t value; /* EDGE: the successor; LOCK: struct weir__lock; NAME: name; CALLBACK: function */
-    uint64_t  link;  /* EDGE: as a slot; LOCK: the EDGE extra kept for it; NAME: file; CALLBACK: argument */
+    uintptr_t value; /* EDGE: the successor; ORDER: it + 1; LOCK: struct weir__lock; NAME: name; CALLBACK: function */
+    uint64_t  link;  /* EDGE, ORDER: as a slot; LOCK: its ORDER extra; NAME: file; CALLBACK: argument */
     uintptr_t next;
 };
 
@@ -253,6 +254,7 @@ static inline void weir__node_link(struct weir__linking *linking, struct weir__n
 struct weir__taken {
     struct weir__node   *node;   /* a successor that lost this edge, or NULL */
     struct weir__waiter *waiter; /* or a waiter */
+    bool                 order;  /* the edge only orders */
 };
 
 /* Close a list and return its first reference. */
@@ -266,7 +268,7 @@ static inline uintptr_t weir__node_take(_Atomic uintptr_t *list)
 /* Step through a taken list: *ref must not be 0. Leaves @point in the successor's slot. */
 static inline struct weir__taken weir__taken_next(uintptr_t *ref, uint64_t point)
 {
-    struct weir__taken taken = {NULL, NULL};
+    struct weir__taken taken = {NULL, NULL, false};
     unsigned           tag = *ref & 7;
 
     if (tag < WEIR__REF_EXTRA) {
@@ -276,7 +278,8 @@ static inline struct weir__taken weir__taken_next(uintptr_t *ref, uint64_t point
     } else if (tag == WEIR__REF_EXTRA) {
         struct weir__extra *extra = weir__extra_of(*ref);
 
-        taken.node = (struct weir__node *)extra->value;
+        taken.node = (struct weir__node *)(extra->value & ~(uintptr_t)1);
+        taken.order = (extra->value & 1) != 0;
         *ref = extra->link;
         extra->link = point;
     } else {

@@ -167,6 +167,7 @@ int weir__ranges_cut(struct weir__ranges *ranges, const struct weir__ref *base, 
 
 int weir__ranges_reserve(struct weir__ranges *ranges, uintptr_t begin, size_t bytes, unsigned kind, size_t *edges)
 {
+    if (bytes == 0) return WEIR_OK; /* overlaps nothing */
     for (size_t i = lower(ranges, begin); i < ranges->count && ranges->sorted[i]->entry.key < begin + bytes; i++) {
         if (weir__entry_reserve(&ranges->sorted[i]->entry, kind, edges) != WEIR_OK) return WEIR_E_NO_MEMORY;
     }
@@ -179,13 +180,25 @@ void weir__ranges_access(struct weir__ranges *ranges, uintptr_t begin, size_t by
     uintptr_t end = begin + bytes;
     size_t    first = lower(ranges, begin), last = first;
 
+    if (bytes == 0) return;
     while (last < ranges->count && ranges->sorted[last]->entry.key < end) {
         weir__entry_access(&ranges->sorted[last]->entry, kind, linking, fencer);
         last++;
     }
     if (last - first < 2 || (kind != WEIR_ACCESS_OUT && kind != WEIR_ACCESS_INOUT)) return;
     /* One writer over all of them: one interval again. */
-    for (size_t i = first + 1; i < last; i++) drop(ranges->sorted[i]);
+    /* The last may end later: an access of the same task before has merged it already. */
+    end = ranges->sorted[last - 1]->end;
+    for (size_t i = first + 1; i < last; i++) {
+        struct weir__entry *entry = &ranges->sorted[i]->entry, *kept = &ranges->sorted[first]->entry;
+
+        /* The same task may have reserved a lock for a part of them. */
+        if (weir__entry_lock(kept) == NULL) {
+            kept->lock_kind |= (uintptr_t)weir__entry_lock(entry);
+            entry->lock_kind &= 7;
+        }
+        drop(ranges->sorted[i]);
+    }
     ranges->sorted[first]->end = end;
     memmove(&ranges->sorted[first + 1], &ranges->sorted[last], (ranges->count - last) * sizeof ranges->sorted[0]);
     ranges->count -= last - first - 1;

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <exec/context.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <devices/host/host.h>
+#include <exec/environment.h>
+#include <exec/scope.h>
+#include <exec/stream.h>
+
+#define DEFAULT_WINDOW 4096
+#define MAX_WINDOW (1u << 24)
+
+/* ---- fork ---- */
+
+static _Atomic uint32_t generation;
+
+static void in_child(void)
+{
+    atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed); /* the child has one thread */
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+uint32_t weir__process_generation(void)
+{
+    return atomic_load_explicit(&generation, memory_order_relaxed); /* changes only in a child, before its main thread runs */
+}
+
+int weir__context_check(const struct weir_context *context)
+{
+    if (__builtin_expect(context->generation == weir__process_generation(), 1)) return WEIR_OK;
+    return weir__fail(WEIR_E_FORKED, "%s", weir_error_string(WEIR_E_FORKED));
+}
+
+/* ---- environment ---- */
+
+uint32_t weir__environment_number(const char *name, uint32_t otherwise, uint32_t least, uint32_t most)
+{
+    const char   *text = getenv(name);
+    char         *end;
+    unsigned long value;
+
+    if (text == NULL || *text == '\0') return otherwise;
+    value = strtoul(text, &end, 10);
+    if (*end != '\0' || *text == '-' || value < least || value > most) {
+        weir__log(2, "%s=%s is not a number from %u to %u: %u is used", name, text, least, most, otherwise);
+        return otherwise;
+    }
+    return (uint32_t)value;
+}
+
+void weir__log(int level, const char *format, ...)
+{
+    static _Atomic int limit = -1;
+    int                now = atomic_load_explicit(&limit, memory_order_relaxed); /* every thread finds the same */
+    va_list            arguments;
+
+    if (now < 0) {
+        const char *text = getenv("WEIR_LOG");
+
+        now = text != NULL && *text >= '0' && *text <= '4' ? *text - '0' : 1;
+        atomic_store_explicit(&limit, now, memory_order_relaxed);
+    }
+    if (level > now) return;
+    va_start(arguments, format);
+    flockfile(stderr);
+    fputs("weir: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    funlockfile(stderr);
+    va_end(arguments);
+}
+
+/* ---- devices ---- */
+
+int weir__context_add_backend(struct weir_context *context, const struct weir__device_ops *ops, void *backend)
+{
+    struct weir__backend *slot = &context->backends[context->nbackends];
+    const char           *missing;
+    uint32_t              count;
+    int                   rc = weir__device_ops_check(ops, &missing);
+
+    if (rc != WEIR_OK) return weir__fail(rc, "the table of backend %s is not valid: %s", ops != NULL && ops->name != NULL ? ops->name : "?", missing);
+    if (context->nbackends == sizeof context->backends / sizeof context->backends[0]) return weir__fail(WEIR_E_BUSY, "too many backends");
+    memset(slot, 0, sizeof *slot);
+    if ((rc = weir__device_adapt(ops, backend, &slot->ops, &slot->handle)) != WEIR_OK) return weir__fail(rc, "no memory for backend %s", ops->name);
+    context->nbackends++;
+    if ((rc = slot->ops->device_count(slot->handle, &count)) != WEIR_OK) return weir__fail(rc, "%s: no devices", ops->name);
+    for (uint32_t i = 0; i < count; i++) {
+        struct weir_device *device;
+
+        if (context->ndevices == WEIR__MAX_DEVICES) return weir__fail(WEIR_E_BUSY, "more than %u devices", WEIR__MAX_DEVICES);
+        device = calloc(1, sizeof *device);
+        if (device == NULL) return weir__fail(WEIR_E_NO_MEMORY, "no memory for a device");
+        rc = slot->ops->device_open(slot->handle, i, &weir__stream_notice, &device->info, &device->handle);
+        if (rc != WEIR_OK) {
+            free(device);
+            return weir__fail(rc, "%s: device %u cannot be opened", ops->name, i);
+        }
+        device->context = context;
+        device->ops = slot->ops;
+        device->number = context->ndevices;
+        /* Domains: one a backend if its devices can wait for each other, else one a device; none if they cannot wait. */
+        if (device->info.features & WEIR__DEVICE_WAIT) {
+            bool cross = (device->info.features & WEIR__DEVICE_CROSS_WAIT) != 0;
+
+            device->domain = cross && i != 0 ? context->devices[context->ndevices - 1]->domain : (uint8_t)(device->number + 1);
+        }
+        device->max_streams = weir__environment_number("WEIR_STREAMS", device->info.advised_streams, 1, WEIR__MAX_STREAMS / 8);
+        context->devices[context->ndevices++] = device;
+    }
+    return WEIR_OK;
+}
+
+static void close_devices(struct weir_context *context)
+{
+    for (uint32_t i = 0; i < atomic_load_explicit(&context->nstreams, memory_order_relaxed); i++) {
+        if (context->streams[i] != NULL) weir__stream_destroy(context->streams[i]);
+    }
+    for (uint32_t i = 0; i < context->ndevices; i++) {
+        context->devices[i]->ops->device_close(context->devices[i]->handle);
+        free(context->devices[i]);
+    }
+    for (uint32_t i = 0; i < context->nbackends; i++) {
+        weir__device_unadapt(context->backends[i].ops, context->backends[i].handle);
+        if (context->backends[i].own) weir__host_backend_destroy(context->backends[i].raw);
+    }
+}
+
+static int add_host(struct weir_context *context, uint32_t devices)
+{
+    void *backend;
+    int   rc = weir__host_backend_create(devices, &backend);
+
+    if (rc != WEIR_OK) return weir__fail(rc, "no memory for the CPU devices");
+    rc = weir__context_add_backend(context, &weir__host_ops, backend);
+    if (context->nbackends != 0) {
+        context->backends[context->nbackends - 1].own = true;
+        context->backends[context->nbackends - 1].raw = backend;
+    } else {
+        weir__host_backend_destroy(backend);
+    }
+    return rc;
+}
+
+/* ---- life ---- */
+
+int weir_version(void)
+{
+    return WEIR_VERSION_MAJOR * 10000 + WEIR_VERSION_MINOR * 100 + WEIR_VERSION_PATCH;
+}
+
+static void free_context(struct weir_context *context)
+{
+    struct weir__pool *pool = context->idle_pools;
+
+    close_devices(context);
+    while (pool != NULL) {
+        struct weir__pool *next = pool->next;
+
+        weir__pool_destroy(pool);
+        pool = next;
+    }
+    pthread_mutex_destroy(&context->create_lock);
+    pthread_mutex_destroy(&context->scope_lock);
+    pthread_mutex_destroy(&context->worker_lock);
+    pthread_mutex_destroy(&context->lock_of_locks);
+    pthread_mutex_destroy(&context->failure_lock);
+    pthread_mutex_destroy(&context->certificate_lock);
+    free(context);
+}
+
+int weir_context_create(const struct weir_context_options *options, struct weir_context **context_out)
+{
+    static pthread_once_t       once = PTHREAD_ONCE_INIT;
+    struct weir_context_options o = {0};
+    struct weir_context        *context;
+    long                        cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int                         rc;
+
+    if (context_out == NULL) return weir__fail(WEIR_E_INVALID, "weir_context_create: NULL");
+    if (options != NULL && options->size != sizeof *options) {
+        return weir__fail(WEIR_E_VERSION, "struct weir_context_options of %zu bytes is not known", options->size);
+    }
+    if (options != NULL) o = *options;
+    pthread_once(&once, watch_forks);
+    context = aligned_alloc(64, (sizeof *context + 63) & ~(size_t)63);
+    if (context == NULL) return weir__fail(WEIR_E_NO_MEMORY, "no memory for a context");
+    memset(context, 0, sizeof *context);
+    context->generation = weir__process_generation();
+    if (o.window == 0) o.window = weir__environment_number("WEIR_WINDOW", DEFAULT_WINDOW, 1, MAX_WINDOW);
+    if (o.workers == 0) o.workers = weir__environment_number("WEIR_WORKERS", cores > 2 ? (uint32_t)cores : 2, 1, WEIR__MAX_WORKERS);
+    if (o.host_devices == 0) o.host_devices = weir__environment_number("WEIR_HOST_DEVICES", 1, 0, 64);
+    context->window = o.window;
+    context->max_workers = o.workers < WEIR__MAX_WORKERS ? o.workers : WEIR__MAX_WORKERS;
+    pthread_mutex_init(&context->create_lock, NULL);
+    pthread_mutex_init(&context->scope_lock, NULL);
+    pthread_mutex_init(&context->worker_lock, NULL);
+    pthread_mutex_init(&context->lock_of_locks, NULL);
+    pthread_mutex_init(&context->failure_lock, NULL);
+    pthread_mutex_init(&context->certificate_lock, NULL);
+    rc = o.host_devices != 0 ? add_host(context, o.host_devices) : WEIR_OK;
+    if (rc != WEIR_OK) {
+        free_context(context);
+        return rc;
+    }
+    for (uint32_t i = 0; o.streams_per_device != 0 && i < context->ndevices; i++) {
+        context->devices[i]->max_streams = o.streams_per_device;
+    }
+    *context_out = context;
+    return WEIR_OK;
+}
+
+int weir_context_destroy(struct weir_context *context)
+{
+    int rc;
+
+    if (context == NULL) return weir__fail(WEIR_E_INVALID, "weir_context_destroy: NULL");
+    if ((rc = weir__context_check(context)) != WEIR_OK) return rc;
+    pthread_mutex_lock(&context->scope_lock);
+    rc = context->scopes != NULL ? WEIR_E_BUSY : WEIR_OK;
+    pthread_mutex_unlock(&context->scope_lock);
+    if (rc != WEIR_OK) return weir__fail(rc, "weir_context_destroy: a scope is alive");
+    weir__workers_stop(context);
+    free_context(context);
+    return WEIR_OK;
+}
+
+/* ---- queries ---- */
+
+int weir_device_count(const struct weir_context *context)
+{
+    return context != NULL ? (int)context->ndevices : 0;
+}
+
+struct weir_device *weir_device_get(struct weir_context *context, int number)
+{
+    if (context != NULL && number >= 0 && (uint32_t)number < context->ndevices) return context->devices[number];
+    weir__fail(WEIR_E_NO_DEVICE, "there is no device %d", number);
+    return NULL;
+}
+
+const char *weir_device_name(const struct weir_device *device)
+{
+    return device != NULL ? device->info.name : "";
+}
+
+int weir_device_number(const struct weir_device *device)
+{
+    return device != NULL ? (int)device->number : -1;
+}
+
+int weir_device_alloc(struct weir_device *device, size_t bytes, void **address_out)
+{
+    int rc;
+
+    if (device == NULL || address_out == NULL || bytes == 0) return weir__fail(WEIR_E_INVALID, "weir_device_alloc: NULL or 0 bytes");
+    if ((rc = weir__context_check(device->context)) != WEIR_OK) return rc;
+    rc = device->ops->alloc(device->handle, bytes, address_out);
+    if (rc == WEIR_OK) return rc;
+    return weir__fail(rc, "%s: no %zu bytes: %s", device->info.name, bytes, device->ops->last_error(device->handle));
+}
+
+int weir_device_free(struct weir_device *device, void *address)
+{
+    int rc;
+
+    if (device == NULL) return weir__fail(WEIR_E_INVALID, "weir_device_free: NULL");
+    if ((rc = weir__context_check(device->context)) != WEIR_OK || address == NULL) return rc;
+    rc = device->ops->free(device->handle, address);
+    return rc == WEIR_OK ? rc : weir__fail(rc, "%s: %s", device->info.name, device->ops->last_error(device->handle));
+}
+
+void weir_context_counters(struct weir_context *context, struct weir_counters *counters_out)
+{
+    memset(counters_out, 0, sizeof *counters_out);
+    if (context == NULL) return;
+    pthread_mutex_lock(&context->scope_lock);
+    *counters_out = context->past;
+    for (struct weir_scope *scope = context->scopes; scope != NULL; scope = scope->next) weir__scope_count(scope, counters_out);
+    pthread_mutex_unlock(&context->scope_lock);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef WEIR_EXEC_CONTEXT_H
+#define WEIR_EXEC_CONTEXT_H
+
+#include <pthread.h>
+
+#include <exec/pool.h>
+#include <exec/queue.h>
+#include <exec/runner.h>
+#include <exec/work.h>
+
+
+#define WEIR__MAX_STREAMS 4096
+#define WEIR__MAX_DEVICES 255
+#define WEIR__MAX_WORKERS 256
+
+struct weir__stream;
+struct weir__certificate;
+
+struct weir_device {
+    struct weir_context            *context;
+    const struct weir__device_ops  *ops;
+    void                           *handle;
+    struct weir__device_info        info;
+    uint32_t                        number;
+    uint8_t                         domain;     /* of its tasks; 0: edges go through the host */
+    uint32_t                        max_streams;
+    _Atomic uint32_t                nstreams;
+    _Atomic uint32_t                last;       /* index of the stream chosen last, a hint */
+    struct weir__stream            *streams[WEIR__MAX_STREAMS / 8];
+};
+
+struct weir__backend {
+    const struct weir__device_ops *ops; /* adapted */
+    void                          *handle;
+    bool                           own;    /* destroy the host backend with the context */
+    void                          *raw;
+};
+
+struct weir__worker {
+    struct weir_context *context;
+    pthread_t            thread;
+    struct weir__queue   queue;
+};
+
+/*
+ * Lock order: list_lock > queue.lock; create_lock > (nothing); lock_of_locks > (nothing); failure_lock > stream.retiring.
+ * None is held while user code runs.
+ */
+struct weir_context {
+    uint32_t window;
+    uint32_t max_workers;
+    uint32_t generation; /* of the process: fork changes it */
+
+    struct weir__backend backends[8];
+    uint32_t             nbackends;
+    struct weir_device  *devices[WEIR__MAX_DEVICES];
+    uint32_t             ndevices;
+
+    /* Streams of all devices by id. Written under create_lock; an id is handed out after its entry is set. */
+    struct weir__stream *streams[WEIR__MAX_STREAMS];
+    _Atomic uint32_t     nstreams;
+    pthread_mutex_t      create_lock;
+
+    /* Pools and scopes. */
+    pthread_mutex_t      scope_lock;
+    struct weir__pool   *idle_pools;
+    struct weir_scope   *scopes;
+    struct weir_counters past; /* of destroyed scopes */
+    _Atomic uint64_t     next_id;
+
+    /* Active queues, and the thieves' notes in them. */
+    struct weir__spin   list_lock;
+    struct weir__queue *active;
+    struct weir__queue  inject; /* of tasks that became ready on threads without a queue */
+
+    /* Workers. A push wakes one if none is looking; a worker that finds work wakes the next. */
+    pthread_mutex_t     worker_lock;
+    struct weir__worker *workers[WEIR__MAX_WORKERS];
+    _Atomic uint32_t    nworkers;
+    _Atomic uint32_t    parked;  /* workers asleep on .event */
+    _Atomic uint32_t    looking; /* workers that look for work, or were told to: see worker.c */
+    _Atomic uint32_t    grants;  /* workers told to look that have not woken up yet */
+    _Atomic uint32_t    blocked; /* workers asleep inside a task that waits */
+    _Atomic uint32_t    event;   /* futex */
+    _Atomic bool        stop;
+
+    /* mutexinoutset: the tails of all locks. */
+    pthread_mutex_t lock_of_locks;
+    /* Device work has failed at least once: streams are retired one at a time, in the order of dependences. */
+    pthread_mutex_t failure_lock;
+    _Atomic bool    failures;
+
+    struct weir__certificate *certificate; /* NULL: nobody asked */
+    pthread_mutex_t           certificate_lock;
+};
+
+/* Number of forks that this process is away from the one that loaded the library. */
+uint32_t weir__process_generation(void);
+/* WEIR_OK, or WEIR_E_FORKED with a text. */
+int weir__context_check(const struct weir_context *context);
+
+/* A queue got its first task: put it on the active list and see that somebody looks. */
+void weir__context_list(struct weir_context *context, struct weir__queue *queue);
+void weir__context_unlist(struct weir_context *context, struct weir__queue *queue);
+/* There is work: wake a worker unless one is looking already; start one if none exists. */
+void weir__context_wake(struct weir_context *context);
+/* Take ready tasks of any queue: the first is returned, at most @most - 1 more go to @own (which may be NULL if @most is 1).
+ * @deferred_out: leave tiny tasks to an owner who gets them done faster alone, and say so; NULL: take them all the same. */
+struct weir_task *weir__context_steal(struct weir_context *context, struct weir__queue *own, uint32_t most,
+                                      bool *deferred_out);
+/* Is this thread one of the context's workers? */
+bool weir__worker_is_current(const struct weir_context *context);
+/* Stop and join the workers. */
+void weir__workers_stop(struct weir_context *context);
+
+#endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <exec/issue.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FEW 16 /* predecessors on other streams that need no heap */
+
+/* A task's predecessor points that are not reached, at most one a stream. */
+struct points {
+    struct weir__clock_candidate *candidate;
+    size_t                        n, edges, capacity;
+    uint64_t                      done; /* edges that turned out to be reached */
+    struct weir__clock_candidate  few[FEW];
+};
+
+/* What became of the edges. */
+struct decision {
+    uint64_t edges, done, stream, implied, event, waits;
+};
+
+static int points_add(struct weir_context *context, struct points *points, uint64_t point)
+{
+    struct weir__clock_candidate candidate = {.stream = weir__point_stream(point), .position = weir__point_position(point)};
+
+    if (point == 0) return WEIR_OK;
+    points->edges++;
+    if (weir__stream_reached(context->streams[candidate.stream], candidate.position)) {
+        points->done++;
+        return WEIR_OK;
+    }
+    for (size_t i = 0; i < points->n; i++) {
+        if (points->candidate[i].stream != candidate.stream) continue;
+        if (points->candidate[i].position < candidate.position) points->candidate[i].position = candidate.position;
+        points->candidate[i].edges++;
+        return WEIR_OK;
+    }
+    if (points->n == points->capacity) {
+        struct weir__clock_candidate *more = malloc(2 * points->capacity * sizeof *more);
+
+        if (more == NULL) return weir__fail(WEIR_E_NO_MEMORY, "no memory for %zu predecessors", points->n);
+        memcpy(more, points->candidate, points->n * sizeof *more);
+        if (points->candidate != points->few) free(points->candidate);
+        points->candidate = more;
+        points->capacity *= 2;
+    }
+    candidate.edges = 1;
+    points->candidate[points->n++] = candidate;
+    return WEIR_OK;
+}
+
+static int points_collect(struct weir_context *context, struct weir__node *node, struct points *points)
+{
+    int rc = WEIR_OK;
+
+    points->candidate = points->few;
+    points->capacity = FEW;
+    points->n = points->edges = 0;
+    points->done = 0;
+    for (unsigned i = 0; i < node->nslots && rc == WEIR_OK; i++) rc = points_add(context, points, node->slot[i]);
+    for (uintptr_t e = (uintptr_t)node->extra; e != 0 && rc == WEIR_OK; e = weir__extra_of(e)->next) {
+        if ((e & 7) == WEIR__EXTRA_EDGE || (e & 7) == WEIR__EXTRA_ORDER) rc = points_add(context, points, weir__extra_of(e)->link);
+    }
+    return rc;
+}
+
+static void points_fini(struct points *points)
+{
+    if (points->candidate != points->few) free(points->candidate);
+}
+
+static bool is_idle(const struct weir__stream *stream)
+{
+    return weir__stream_reached(stream, atomic_load_explicit(&stream->issued, memory_order_relaxed)); /* a hint */
+}
+
+/* The free stream with the shortest queue of up to 8 looked at after the last choice; NULL if all are leased. */
+static struct weir__stream *shortest(struct weir_device *device, uint32_t n)
+{
+    struct weir__stream *best = NULL;
+    uint64_t             best_length = UINT64_MAX;
+    uint32_t             start = atomic_load_explicit(&device->last, memory_order_relaxed); /* a hint */
+
+    for (uint32_t i = 1; i <= n && (best == NULL || i <= 8); i++) {
+        struct weir__stream *stream = device->streams[(start + i) % n];
+        uint64_t length = atomic_load_explicit(&stream->issued, memory_order_relaxed) - /* hints */
+                          stream->ops->completed(stream->handle, NULL);
+
+        if (length >= best_length || !weir__stream_try_lease(stream)) continue;
+        if (best != NULL) weir__stream_unlease(best);
+        best = stream;
+        best_length = length;
+        atomic_store_explicit(&device->last, (start + i) % n, memory_order_relaxed);
+    }
+    return best;
+}
+
+/*
+ * The stream of the predecessor that is its tail, else an idle one, else a new one up to the limit, else the shortest.
+ * Only when all are leased is the limit exceeded: the caller never waits.
+ */
+static int choose_stream(struct weir_device *device, const struct points *points, struct weir__stream **stream_out)
+{
+    /* Acquire: pairs with weir__stream_create(). */
+    uint32_t n = atomic_load_explicit(&device->nstreams, memory_order_acquire), start;
+
+    for (size_t i = points->n; i-- > 0;) {
+        struct weir__stream *stream = device->context->streams[points->candidate[i].stream];
+
+        if (stream->device != device || atomic_load_explicit(&stream->issued, memory_order_relaxed) != points->candidate[i].position ||
+            !weir__stream_try_lease(stream)) {
+            continue;
+        }
+        if (stream->recorded == points->candidate[i].position) {
+            *stream_out = stream;
+            return WEIR_OK;
+        }
+        weir__stream_unlease(stream);
+    }
+    start = atomic_load_explicit(&device->last, memory_order_relaxed);
+    for (uint32_t i = 0; i < n; i++) {
+        struct weir__stream *stream = device->streams[(start + i) % n];
+
+        if (!is_idle(stream) || !weir__stream_try_lease(stream)) continue;
+        if (i != 0) atomic_store_explicit(&device->last, (start + i) % n, memory_order_relaxed);
+        *stream_out = stream;
+        return WEIR_OK;
+    }
+    if (n >= device->max_streams && (*stream_out = shortest(device, n)) != NULL) return WEIR_OK;
+    return weir__stream_create(device, stream_out);
+}
+
+static int queue_waits(struct weir__stream *stream, const struct points *points)
+{
+    struct weir_context *context = stream->device->context;
+    void                *streams[FEW];
+    uint64_t             positions[FEW];
+    int                  rc = WEIR_OK;
+
+    for (size_t i = 0; i < points->n && rc == WEIR_OK;) {
+        size_t n = 0;
+
+        for (; n < FEW && i < points->n; i++) {
+            if (points->candidate[i].verdict != WEIR__CLOCK_NEEDED) continue;
+            streams[n] = context->streams[points->candidate[i].stream]->handle;
+            positions[n++] = points->candidate[i].position;
+        }
+        if (n != 0) rc = stream->ops->position_wait(stream->handle, streams, positions, n);
+    }
+    if (rc == WEIR_OK) return rc;
+    return weir__fail(rc, "%s: no wait: %s", stream->device->info.name, stream->ops->last_error(stream->device->handle));
+}
+
+/* Take the candidates out that need no thought: same stream, or known to it. */
+static void drop_covered(struct weir__stream *stream, struct points *points, struct decision *decision)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < points->n; i++) {
+        struct weir__clock_candidate *candidate = &points->candidate[i];
+
+        if (candidate->stream == stream->id) decision->stream += candidate->edges;
+        else if (weir__clock_covers(&stream->clock, candidate->stream, candidate->position)) decision->implied += candidate->edges;
+        else points->candidate[n++] = *candidate;
+    }
+    points->n = n;
+}
+
+/* Choose the maximal ones, queue the waits, and only then let the stream's clock know. vectors[n * width] is scratch. */
+static int decide_waits(struct weir__stream *stream, struct points *points, struct decision *decision, uint64_t *vectors,
+                        uint32_t width)
+{
+    struct weir_context *context = stream->device->context;
+    int                  rc;
+
+    weir__spin_lock(&stream->clock_lock);
+    weir__clock_forget(&stream->clock, atomic_load_explicit(&stream->retired, memory_order_relaxed)); /* a hint */
+    rc = weir__clock_reserve(&stream->clock, width, points->n);
+    weir__spin_unlock(&stream->clock_lock);
+    if (rc != WEIR_OK) return weir__fail(rc, "no memory for a clock");
+    for (size_t i = 0; i < points->n; i++) {
+        struct weir__stream *other = context->streams[points->candidate[i].stream];
+
+        weir__spin_lock(&other->clock_lock);
+        weir__clock_snapshot(&other->clock, points->candidate[i].position, vectors + i * width, width);
+        weir__spin_unlock(&other->clock_lock);
+    }
+    decision->waits = weir__clock_select(&stream->clock, points->candidate, points->n, vectors, width);
+    if ((rc = queue_waits(stream, points)) != WEIR_OK) return rc;
+    weir__spin_lock(&stream->clock_lock);
+    for (size_t i = 0; i < points->n; i++) {
+        if (points->candidate[i].verdict != WEIR__CLOCK_NEEDED) {
+            decision->implied += points->candidate[i].edges;
+            continue;
+        }
+        decision->event += points->candidate[i].edges;
+        (void)weir__clock_wait(&stream->clock, stream->recorded + 1, vectors + i * width, width); /* reserved */
+    }
+    weir__spin_unlock(&stream->clock_lock);
+    return WEIR_OK;
+}
+
+/*
+ * How each edge is realised: reached already (not among the candidates), same stream, known to the stream, implied by
+ * another wait, or a wait.
+ */
+static int edges_decide(struct weir__stream *stream, struct points *points, struct decision *decision)
+{
+    uint32_t width = atomic_load_explicit(&stream->device->context->nstreams, memory_order_acquire); /* as above */
+    uint64_t few[4 * 64], *vectors = few;
+    int      rc;
+
+    drop_covered(stream, points, decision);
+    if (points->n == 0) return WEIR_OK;
+    if (points->n * width > sizeof few / sizeof few[0]) {
+        vectors = malloc(points->n * width * sizeof vectors[0]);
+        if (vectors == NULL) return weir__fail(WEIR_E_NO_MEMORY, "no memory for %zu clocks", points->n);
+    }
+    rc = decide_waits(stream, points, decision, vectors, width);
+    if (vectors != few) free(vectors);
+    return rc;
+}
+
+int weir__issue_wait_point(struct weir__stream *stream, uint64_t point)
+{
+    struct weir__stream *other = stream->device->context->streams[weir__point_stream(point)];
+    struct decision      decision = {0};
+    struct points        points = {.candidate = points.few, .capacity = FEW};
+    int                  rc = points_add(stream->device->context, &points, point);
+
+    if (rc != WEIR_OK || points.n == 0) return rc;
+    if (stream->device->domain != 0 && stream->device->domain == other->device->domain) {
+        return edges_decide(stream, &points, &decision);
+    }
+    /* No events between the two: through the host. */
+    return other->ops->sync(other->handle, weir__point_position(point));
+}
+
+static void count(struct weir_scope *scope, const struct decision *decision, bool late)
+{
+    if (!late) {
+        scope->counters.edges += decision->edges;
+        scope->counters.edges_done += decision->done;
+        scope->counters.edges_stream += decision->stream;
+        scope->counters.edges_implied += decision->implied;
+        scope->counters.edges_event += decision->event;
+        scope->counters.event_waits += decision->waits;
+        return;
+    }
+    /* Relaxed: counters. */
+    atomic_fetch_add_explicit(&scope->late, 1, memory_order_relaxed);
+    if (decision->done != 0) atomic_fetch_add_explicit(&scope->late_done, decision->done, memory_order_relaxed);
+    if (decision->stream != 0) atomic_fetch_add_explicit(&scope->late_stream, decision->stream, memory_order_relaxed);
+    if (decision->implied != 0) atomic_fetch_add_explicit(&scope->late_implied, decision->implied, memory_order_relaxed);
+    if (decision->event != 0) atomic_fetch_add_explicit(&scope->late_event, decision->event, memory_order_relaxed);
+    if (decision->waits != 0) atomic_fetch_add_explicit(&scope->late_waits, decision->waits, memory_order_relaxed);
+}
+
+int weir__issue_open(struct weir_task *task, bool late)
+{
+    struct weir_context *context = task->pool->context;
+    struct weir_device  *device = context->devices[task->device];
+    struct weir__stream *stream;
+    struct decision      decision = {0};
+    struct points        points;
+    int                  rc;
+
+    rc = points_collect(context, &task->node, &points);
+    if (rc == WEIR_OK) rc = choose_stream(device, &points, &stream);
+    if (rc != WEIR_OK) {
+        points_fini(&points);
+        return rc;
+    }
+    decision.edges = points.edges;
+    decision.done = points.done;
+    rc = weir__stream_reserve(stream);
+    if (rc == WEIR_OK && stream->ops->reserve != NULL) rc = stream->ops->reserve(stream->handle);
+    if (rc == WEIR_OK && points.n != 0) {
+        rc = edges_decide(stream, &points, &decision);
+    }
+    points_fini(&points);
+    if (rc != WEIR_OK) {
+        weir__stream_unlease(stream);
+        return rc;
+    }
+    count(task->pool->scope, &decision, late);
+    task->arg = (uintptr_t)stream;
+    atomic_store_explicit(&task->state, WEIR__TASK_OPEN, memory_order_relaxed); /* published with the handle */
+    return WEIR_OK;
+}
+
+void weir__issue_abandon(struct weir__runner *runner, struct weir_task *task, int status)
+{
+    struct weir__stream *stream = weir__task_stream_of(task);
+
+    if (stream->ops->flush != NULL) stream->ops->flush(stream->handle); /* what was queued is harmless, but must run */
+    weir__stream_unlease(stream);
+    weir__runner_finish(runner, task, status);
+}
+
+int weir__issue_close(struct weir__runner *runner, struct weir_task *task, bool flush)
+{
+    struct weir__stream *stream = weir__task_stream_of(task);
+    struct weir_scope   *scope = task->pool->scope;
+    bool                 late = runner != &scope->runner;
+    uint64_t             position, point;
+    uintptr_t            successors;
+    bool                 wanted;
+    int                  rc = stream->ops->record(stream->handle, &position);
+
+    if (rc != WEIR_OK) {
+        rc = weir__fail(rc, "%s: no record: %s", stream->device->info.name, stream->ops->last_error(stream->device->handle));
+        weir__issue_abandon(runner, task, rc);
+        return rc;
+    }
+    stream->recorded = position;
+    point = weir__point_pack(stream->id, position);
+    task->node.point = point;
+    atomic_store_explicit(&task->state, WEIR__TASK_ENDED, memory_order_relaxed);
+    /* From here on the task is issued. Its list is taken before the ring knows it: afterwards its memory may be gone. */
+    successors = weir__node_take(&task->node.issued);
+    /* Sequentially consistent against the push on .completed in weir__node_link(): whoever comes later than this asks for
+     * the notice itself (want() in submit.c). */
+    wanted = atomic_load_explicit(&task->node.completed, memory_order_seq_cst) != 0 ||
+             (task->flags & WEIR__TASK_HAS_CALLBACK) != 0 || late;
+    weir__stream_enter(stream, position, task);
+    if (!late) scope->recent[stream->id % 4] = point;
+    if (flush && stream->ops->flush != NULL) stream->ops->flush(stream->handle);
+    if (wanted) stream->ops->notify(stream->handle, position);
+    weir__stream_unlease(stream);
+    if (successors != 0) weir__runner_release(runner, successors, point, NULL);
+    return WEIR_OK;
+}
+
+static int import_event(struct weir_task *task, void *event)
+{
+    struct weir__stream *stream = weir__task_stream_of(task);
+    int                  rc = stream->ops->foreign_wait(stream->handle, event);
+
+    if (rc == WEIR_OK) return rc;
+    return weir__fail(rc, "%s: no wait for a foreign event: %s", stream->device->info.name,
+                      stream->ops->last_error(stream->device->handle));
+}
+
+void weir__issue(struct weir__runner *runner, struct weir_task *task)
+{
+    weir_issue_function function = (weir_issue_function)task->node.function;
+    uintptr_t           arg = task->arg;
+    int                 rc = weir__issue_open(task, runner != &task->pool->scope->runner);
+
+    if (rc != WEIR_OK) {
+        weir__runner_finish(runner, task, rc);
+        return;
+    }
+    if (task->node.kind == WEIR__TASK_ISSUE) {
+        rc = function(task, weir__task_stream_of(task)->ops->stream_native(weir__task_stream_of(task)->handle), (void *)arg);
+        if (rc > 0) rc = WEIR_E_TASK;
+    } else if (task->node.kind == WEIR__TASK_IMPORT) {
+        rc = import_event(task, (void *)arg);
+    }
+    if (rc != WEIR_OK) weir__issue_abandon(runner, task, rc);
+    else (void)weir__issue_close(runner, task, true); /* a failure is the task's status */
+}

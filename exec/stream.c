@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <exec/stream.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <exec/scope.h>
+
+#define FIRST_RING 64
+#define MAX_FAILED 4096
+
+int weir__stream_create(struct weir_device *device, struct weir__stream **stream_out)
+{
+    struct weir_context *context = device->context;
+    struct weir__stream *stream = calloc(1, sizeof *stream);
+    uint32_t             id, index;
+    int                  rc = WEIR_E_NO_MEMORY;
+
+    if (stream == NULL) return weir__fail(rc, "no memory for a stream of %s", device->info.name);
+    stream->capacity = FIRST_RING;
+    stream->ring = calloc(FIRST_RING, sizeof stream->ring[0]);
+    if (stream->ring == NULL) {
+        free(stream);
+        return weir__fail(rc, "no memory for a stream of %s", device->info.name);
+    }
+    stream->device = device;
+    stream->ops = device->ops;
+    pthread_mutex_init(&stream->retiring, NULL);
+    atomic_store_explicit(&stream->leased, true, memory_order_relaxed); /* the creator's */
+    pthread_mutex_lock(&context->create_lock);
+    /* Relaxed: both are written under create_lock only. */
+    id = atomic_load_explicit(&context->nstreams, memory_order_relaxed);
+    index = atomic_load_explicit(&device->nstreams, memory_order_relaxed);
+    if (id + 1 < WEIR__MAX_STREAMS && index < sizeof device->streams / sizeof device->streams[0]) {
+        rc = device->ops->stream_create(device->handle, stream, 0, &stream->handle);
+        if (rc != WEIR_OK) weir__fail(rc, "%s: no stream: %s", device->info.name, device->ops->last_error(device->handle));
+    } else {
+        rc = weir__fail(WEIR_E_BUSY, "%s: %u streams are open", device->info.name, index);
+    }
+    if (rc == WEIR_OK) {
+        stream->id = id;
+        weir__clock_init(&stream->clock, id);
+        context->streams[id] = stream;
+        device->streams[index] = stream;
+        /* Release: whoever sees the count sees the entry; pairs with the acquires of readers. */
+        atomic_store_explicit(&context->nstreams, id + 1, memory_order_release);
+        atomic_store_explicit(&device->nstreams, index + 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&context->create_lock);
+    if (rc != WEIR_OK) {
+        pthread_mutex_destroy(&stream->retiring);
+        free(stream->ring);
+        free(stream);
+        return rc;
+    }
+    *stream_out = stream;
+    return WEIR_OK;
+}
+
+void weir__stream_destroy(struct weir__stream *stream)
+{
+    stream->ops->stream_destroy(stream->handle);
+    weir__clock_fini(&stream->clock);
+    pthread_mutex_destroy(&stream->retiring);
+    free(stream->ring);
+    free(stream->failed);
+    free(stream);
+}
+
+int weir__stream_reserve(struct weir__stream *stream)
+{
+    /* Relaxed: the lessee's own. */
+    uint64_t             entered = atomic_load_explicit(&stream->entered, memory_order_relaxed), capacity;
+    struct weir__issued *ring;
+
+    if (entered - stream->room_seen < stream->capacity) return WEIR_OK;
+    pthread_mutex_lock(&stream->retiring);
+    stream->room_seen = stream->taken;
+    if (entered - stream->taken < stream->capacity) {
+        pthread_mutex_unlock(&stream->retiring);
+        return WEIR_OK;
+    }
+    capacity = 2 * stream->capacity;
+    ring = malloc(capacity * sizeof ring[0]);
+    if (ring != NULL) {
+        for (uint64_t i = stream->taken; i != entered; i++) ring[i & (capacity - 1)] = stream->ring[i & (stream->capacity - 1)];
+        free(stream->ring);
+        stream->ring = ring;
+        stream->capacity = capacity;
+    }
+    pthread_mutex_unlock(&stream->retiring);
+    return ring != NULL ? WEIR_OK : weir__fail(WEIR_E_NO_MEMORY, "no memory for %llu tasks on a stream", (unsigned long long)capacity);
+}
+
+void weir__stream_enter(struct weir__stream *stream, uint64_t position, struct weir_task *task)
+{
+    uint64_t entered = atomic_load_explicit(&stream->entered, memory_order_relaxed); /* the lessee's own */
+
+    stream->ring[entered & (stream->capacity - 1)] = (struct weir__issued){task, position};
+    /* Release: both publish the entry; pair with the acquires in retiring. */
+    atomic_store_explicit(&stream->entered, entered + 1, memory_order_release);
+    atomic_store_explicit(&stream->issued, position, memory_order_release);
+}
+
+/* ---- retiring ---- */
+
+static void position_up(_Atomic uint64_t *position, uint64_t to)
+{
+    if (atomic_load_explicit(position, memory_order_relaxed) < to) atomic_store_explicit(position, to, memory_order_relaxed);
+}
+
+static bool has_failed_at(const struct weir__stream *stream, uint64_t position)
+{
+    for (uint32_t i = stream->nfailed; i-- > 0 && stream->failed[i] >= position;) {
+        if (stream->failed[i] == position) return true;
+    }
+    return false;
+}
+
+static void note_failed(struct weir__stream *stream, uint64_t position)
+{
+    if (stream->nfailed == stream->cfailed) {
+        uint32_t  capacity = stream->cfailed != 0 ? 2 * stream->cfailed : 16;
+        uint64_t *failed = capacity <= MAX_FAILED ? realloc(stream->failed, capacity * sizeof failed[0]) : NULL;
+
+        if (failed != NULL) {
+            stream->failed = failed;
+            stream->cfailed = capacity;
+        } else if (stream->nfailed != 0) {
+            /* Only tasks that were issued before this one failed can still ask: the oldest half is long past. */
+            memmove(stream->failed, stream->failed + stream->nfailed / 2, stream->nfailed / 2 * sizeof failed[0]);
+            stream->nfailed /= 2;
+        } else {
+            return;
+        }
+    }
+    stream->failed[stream->nfailed++] = position;
+}
+
+/* Tasks taken out of rings, to be finished after the locks are given back; node.status is set. */
+struct retired {
+    struct weir_task *head, *tail;
+};
+
+static void retired_add(struct retired *retired, struct weir_task *task, int status)
+{
+    task->node.status = status;
+    task->node.next = 0;
+    if (retired->head == NULL) retired->head = task;
+    else retired->tail->node.next = (uintptr_t)task;
+    retired->tail = task;
+}
+
+static void retired_finish(struct retired *retired, struct weir__runner *runner)
+{
+    while (retired->head != NULL) {
+        struct weir_task *task = retired->head;
+
+        retired->head = weir__task_next(task);
+        weir__runner_finish(runner, task, task->node.status);
+    }
+}
+
+static void retire_in_order(struct weir__stream *stream, uint64_t until, struct retired *retired);
+
+/* A predecessor's point: has it failed? Its stream is retired up to there first. */
+static bool predecessor_failed(struct weir_context *context, uint64_t point, struct retired *retired)
+{
+    struct weir__stream *stream;
+
+    if (point == 0) return false;
+    stream = context->streams[weir__point_stream(point)];
+    retire_in_order(stream, weir__point_position(point), retired);
+    return has_failed_at(stream, weir__point_position(point));
+}
+
+static bool a_predecessor_failed(struct weir_context *context, struct weir_task *task, struct retired *retired)
+{
+    const struct weir__node *node = &task->node;
+    bool                     failed = atomic_load_explicit(&node->poison, memory_order_relaxed) != 0; /* complete anyway */
+
+    for (unsigned i = 0; i < node->nslots; i++) failed |= predecessor_failed(context, node->slot[i], retired);
+    for (uintptr_t e = (uintptr_t)node->extra; e != 0; e = weir__extra_of(e)->next) {
+        if ((e & 7) == WEIR__EXTRA_EDGE) failed |= predecessor_failed(context, weir__extra_of(e)->link, retired);
+    }
+    return failed;
+}
+
+/* Take the stream's oldest task if its position is reached and not beyond @until; keeps .retired up to date. */
+static bool next_reached(struct weir__stream *stream, uint64_t until, struct weir__issued *issued_out)
+{
+    uint64_t completed = stream->ops->completed(stream->handle, NULL), issued;
+    bool     found = false;
+
+    pthread_mutex_lock(&stream->retiring);
+    /* Acquire: pairs with weir__stream_enter(). */
+    issued = atomic_load_explicit(&stream->issued, memory_order_acquire);
+    if (completed > issued) completed = issued;
+    if (completed > until) completed = until;
+    if (stream->taken != atomic_load_explicit(&stream->entered, memory_order_acquire)) {
+        *issued_out = stream->ring[stream->taken & (stream->capacity - 1)];
+        found = issued_out->position <= completed;
+    }
+    if (found) stream->taken++;
+    /* Relaxed: written under the lock, read as a hint. */
+    position_up(&stream->retired, found ? issued_out->position : completed);
+    pthread_mutex_unlock(&stream->retiring);
+    return found;
+}
+
+/* The first failure since the task before: marks within the task count as the task's. */
+static int stretch_status(struct weir__stream *stream, uint64_t position)
+{
+    int status = WEIR_OK;
+
+    for (uint64_t p = stream->asked + 1; p <= position && status == WEIR_OK; p++) status = stream->ops->status(stream->handle, p);
+    stream->asked = position;
+    return status;
+}
+
+/*
+ * The slow way, after a device failure: every task asks for its own status and its predecessors'. Under failure_lock. A
+ * stream that is being retired up to q further up the call chain only has older tasks asked for, which are done: so the
+ * recursion is no deeper than the number of streams.
+ */
+static void retire_in_order(struct weir__stream *stream, uint64_t until, struct retired *retired)
+{
+    struct weir_context *context = stream->device->context;
+    struct weir__issued  issued;
+    uint64_t             position;
+
+    position = atomic_load_explicit(&stream->retired, memory_order_relaxed); /* what the fast way retired had not failed */
+    if (stream->asked < position) stream->asked = position;
+    while (next_reached(stream, until, &issued)) {
+        int status = stretch_status(stream, issued.position);
+
+        if (status == WEIR_OK && a_predecessor_failed(context, issued.task, retired)) status = WEIR_E_PREDECESSOR;
+        if (status != WEIR_OK) note_failed(stream, issued.position);
+        retired_add(retired, issued.task, status);
+    }
+    position = atomic_load_explicit(&stream->retired, memory_order_relaxed); /* we are the only one who retires */
+    stream->ops->forget(stream->handle, position);
+}
+
+static bool may_have_failed(struct weir__stream *stream)
+{
+    const _Atomic uint64_t *failures = stream->device->info.failures;
+
+    /* Acquire: a backend counts a failure before it publishes the position of the failed stretch, and no stretch that
+     * depends on it is complete earlier; pairs with the backend's release of its completed position. */
+    return failures == NULL || atomic_load_explicit(failures, memory_order_acquire) != 0;
+}
+
+bool weir__stream_retire(struct weir__stream *stream, struct weir__runner *runner)
+{
+    struct weir_context *context = stream->device->context;
+    struct retired       retired = {NULL, NULL};
+    uint64_t             completed, issued, entered;
+
+    completed = stream->ops->completed(stream->handle, NULL);
+    if (completed == atomic_load_explicit(&stream->retired, memory_order_relaxed)) return true; /* a hint is enough */
+    if (may_have_failed(stream)) {
+        pthread_mutex_lock(&context->failure_lock);
+        retire_in_order(stream, UINT64_MAX, &retired);
+        pthread_mutex_unlock(&context->failure_lock);
+        retired_finish(&retired, runner);
+        return true;
+    }
+    if (pthread_mutex_trylock(&stream->retiring) != 0) return false;
+    /* Acquire: pairs with weir__stream_enter(). */
+    issued = atomic_load_explicit(&stream->issued, memory_order_acquire);
+    entered = atomic_load_explicit(&stream->entered, memory_order_acquire);
+    if (completed > issued) completed = issued;
+    for (; stream->taken != entered; stream->taken++) {
+        const struct weir__issued *oldest = &stream->ring[stream->taken & (stream->capacity - 1)];
+
+        if (oldest->position > completed) break;
+        retired_add(&retired, oldest->task, WEIR_OK);
+    }
+    position_up(&stream->retired, completed); /* relaxed: as in next_reached() */
+    pthread_mutex_unlock(&stream->retiring);
+    retired_finish(&retired, runner);
+    return true;
+}
+
+bool weir__context_retire(struct weir_context *context, struct weir__runner *runner)
+{
+    /* Acquire: pairs with weir__stream_create(). */
+    uint32_t n = atomic_load_explicit(&context->nstreams, memory_order_acquire);
+    uint32_t before = runner->count;
+
+    for (uint32_t i = 0; i < n; i++) weir__stream_retire(context->streams[i], runner);
+    return runner->count != before;
+}
+
+bool weir__context_notify(struct weir_context *context)
+{
+    uint32_t n = atomic_load_explicit(&context->nstreams, memory_order_acquire); /* as above */
+    bool     busy = false;
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct weir__stream *stream = context->streams[i];
+        uint64_t             issued = atomic_load_explicit(&stream->issued, memory_order_acquire);
+
+        if (atomic_load_explicit(&stream->retired, memory_order_relaxed) >= issued) continue;
+        busy = true;
+        stream->ops->notify(stream->handle, issued);
+    }
+    return busy;
+}
+
+bool weir__context_device_busy(struct weir_context *context)
+{
+    uint32_t n = atomic_load_explicit(&context->nstreams, memory_order_acquire); /* as above */
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (atomic_load_explicit(&context->streams[i]->issued, memory_order_acquire) >
+            atomic_load_explicit(&context->streams[i]->retired, memory_order_relaxed)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A stream reached a position that somebody asked for. */
+static void reached(void *owner, uint64_t position)
+{
+    struct weir__stream *stream = owner;
+    struct weir__runner  runner = {.context = stream->device->context};
+
+    (void)position;
+    /* A busy .retiring means that another thread is at it; it may have read the completed position before this one was
+     * reached, so it must be looked at again after that thread is gone. */
+    while (!weir__stream_retire(stream, &runner)) {
+        pthread_mutex_lock(&stream->retiring);
+        pthread_mutex_unlock(&stream->retiring);
+    }
+    weir__runner_drain(&runner);
+    weir__runner_flush(&runner);
+}
+
+const struct weir__device_notice weir__stream_notice = {reached};

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef WEIR_EXEC_STREAM_H
+#define WEIR_EXEC_STREAM_H
+
+/*
+ * A stream as exec/ sees it: an id, positions, a clock, and the tasks that were issued and not yet retired.
+ *
+ * One thread at a time queues work: it holds the lease. Nobody ever waits for a lease, another stream is taken instead.
+ * Retiring (finding out that positions were reached and finishing their tasks) is done by whoever needs it, under
+ * .retiring. The clock is read by consumers of other streams under .clock_lock, a few instructions each.
+ */
+
+#include <exec/context.h>
+#include <graph/clock.h>
+
+#define WEIR__POINT_BITS 44 /* of a position; the stream id is above */
+
+struct weir__issued {
+    struct weir_task *task;
+    uint64_t          position;
+};
+
+struct weir__stream {
+    struct weir_device            *device;
+    const struct weir__device_ops *ops;
+    void                          *handle;
+    uint32_t                       id;
+    _Atomic bool                   leased;
+    _Atomic uint64_t               issued;  /* newest position recorded and known to others */
+    uint64_t                       recorded; /* the lessee's: newest position recorded */
+    /* Issued tasks in stream order. The lessee enters at .entered; retiring takes at .taken; replaced under .retiring. */
+    struct weir__issued           *ring;
+    uint64_t                       capacity;
+    _Atomic uint64_t               entered;
+    uint64_t                       taken;     /* under .retiring */
+    uint64_t                       room_seen; /* the lessee's: an older .taken */
+    uint64_t                       asked;     /* newest position whose status was asked for; under failure_lock */
+    pthread_mutex_t                retiring;
+    _Atomic uint64_t               retired; /* newest position found reached; written under .retiring */
+    uint64_t                      *failed;  /* positions of failed tasks, ascending; under failure_lock */
+    uint32_t                       nfailed, cfailed;
+    struct weir__spin              clock_lock;
+    struct weir__clock             clock;
+};
+
+static inline uint64_t weir__point_pack(uint32_t stream, uint64_t position)
+{
+    return (uint64_t)stream << WEIR__POINT_BITS | position;
+}
+
+static inline uint32_t weir__point_stream(uint64_t point)
+{
+    return (uint32_t)(point >> WEIR__POINT_BITS);
+}
+
+static inline uint64_t weir__point_position(uint64_t point)
+{
+    return point & (((uint64_t)1 << WEIR__POINT_BITS) - 1);
+}
+
+static inline bool weir__stream_try_lease(struct weir__stream *stream)
+{
+    /* Relaxed: a hint. Acquire: pairs with the release in unlease, the lessee's fields are ours now. */
+    return !atomic_load_explicit(&stream->leased, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&stream->leased, true, memory_order_acquire);
+}
+
+static inline void weir__stream_unlease(struct weir__stream *stream)
+{
+    atomic_store_explicit(&stream->leased, false, memory_order_release); /* pairs with try_lease */
+}
+
+static inline bool weir__stream_reached(const struct weir__stream *stream, uint64_t position)
+{
+    /* Relaxed: an older value only means asking the backend. */
+    return atomic_load_explicit(&stream->retired, memory_order_relaxed) >= position ||
+           stream->ops->completed(stream->handle, NULL) >= position;
+}
+
+int weir__stream_create(struct weir_device *device, struct weir__stream **stream_out);
+void weir__stream_destroy(struct weir__stream *stream);
+
+/* Room in the ring for one task more. Lessee. 0 or WEIR_E_NO_MEMORY. */
+int weir__stream_reserve(struct weir__stream *stream);
+/* The lessee recorded @position for @task. From here on the task can be retired by anybody. */
+void weir__stream_enter(struct weir__stream *stream, uint64_t position, struct weir_task *task);
+
+/* Finish the tasks whose positions were reached. False if another thread is at it. */
+bool weir__stream_retire(struct weir__stream *stream, struct weir__runner *runner);
+/* All streams of the context. True if a task was finished. */
+bool weir__context_retire(struct weir_context *context, struct weir__runner *runner);
+/* Ask every stream with issued work for a notice at its newest position. True if there is such work. */
+bool weir__context_notify(struct weir_context *context);
+/* Is anything issued and not complete? */
+bool weir__context_device_busy(struct weir_context *context);
+
+/* How the backend tells us (struct weir__device_notice). */
+extern const struct weir__device_notice weir__stream_notice;
+
+#endif

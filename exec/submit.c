@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <exec/submit.h>
+
+#include <exec/futex.h>
+#include <exec/issue.h>
+
+#define ID_BLOCK 256
+#define FIRST_PATIENCE_NS 2000000
+#define MAX_PATIENCE_NS 64000000
+
+static _Thread_local char this_thread; /* its address names the thread */
+
+bool weir__scope_is_own(const struct weir_scope *scope)
+{
+    /* Relaxed: a thread finds its own name only if it wrote it. */
+    return atomic_load_explicit(&scope->owner, memory_order_relaxed) == &this_thread;
+}
+
+/* ---- back-pressure ---- */
+
+static bool has_room(void *arg)
+{
+    struct weir__pool *pool = arg;
+
+    return pool->free != NULL || weir__pool_collect(pool);
+}
+
+/* Run one ready host task of the scope's own queue. */
+static bool help(struct weir_scope *scope)
+{
+    struct weir__runner *runner = &scope->runner;
+    struct weir_task    *task = runner->kept != NULL ? runner->kept : weir__queue_pop(&scope->queue);
+
+    runner->kept = NULL;
+    if (task == NULL) return false;
+    weir__runner_run(runner, task);
+    weir__runner_drain(runner);
+    atomic_store_explicit(&scope->queue.ran, atomic_load_explicit(&scope->queue.ran, memory_order_relaxed) + 1,
+                          memory_order_relaxed); /* a hint for thieves, one writer */
+    return true;
+}
+
+/* Is work in flight that somebody else finishes? */
+static bool others_are_busy(struct weir_context *context)
+{
+    /* Relaxed: an estimate, asked for again after a short sleep. */
+    return weir__context_device_busy(context) ||
+           atomic_load_explicit(&context->nworkers, memory_order_relaxed) >
+               atomic_load_explicit(&context->parked, memory_order_relaxed);
+}
+
+/* The window is full: run what is ready, collect what is done, wait a while for others. False: nothing came back. */
+static bool wait_for_room(struct weir_scope *scope)
+{
+    struct weir__runner *runner = &scope->runner;
+    struct weir__pool   *pool = scope->pool;
+    uint32_t             enough = pool->total / 2;
+
+    scope->counters.window_waits++;
+    runner->keeps = true;
+    for (uint32_t ran = 0; ran < enough && help(scope); ran++) continue;
+    runner->keeps = false;
+    if (runner->kept != NULL) weir__context_push(scope->context, &scope->queue, runner->kept);
+    runner->kept = NULL;
+    weir__context_retire(scope->context, runner);
+    weir__runner_drain(runner);
+    weir__runner_flush(runner);
+    while (!has_room(pool) && others_are_busy(scope->context)) {
+        uint32_t event;
+
+        atomic_fetch_add_explicit(&pool->waiters, 1, memory_order_seq_cst); /* see wait.c */
+        event = atomic_load_explicit(&pool->event, memory_order_seq_cst);
+        if (!has_room(pool)) {
+            weir__context_notify(scope->context);
+            weir__futex_wait(&pool->event, event, scope->patience_ns);
+        }
+        atomic_fetch_sub_explicit(&pool->waiters, 1, memory_order_seq_cst);
+        weir__context_retire(scope->context, runner);
+        weir__runner_drain(runner);
+        weir__runner_flush(runner);
+        if (atomic_load_explicit(&pool->event, memory_order_seq_cst) == event && !has_room(pool)) break;
+    }
+    if (!has_room(pool)) return false;
+    scope->patience_ns = FIRST_PATIENCE_NS;
+    return true;
+}
+
+/* Past the window with nothing that is sure to finish: half as much again, and more patience the next time. */
+static int exceed(struct weir_scope *scope)
+{
+    uint32_t until = scope->pool->total + scope->pool->total / 2;
+    int      rc = WEIR_OK;
+
+    scope->counters.window_exceeded++;
+    scope->patience_ns = 2 * scope->patience_ns < MAX_PATIENCE_NS ? 2 * scope->patience_ns : MAX_PATIENCE_NS;
+    while (scope->pool->total < until && rc == WEIR_OK) rc = weir__pool_grow(scope->pool);
+    return scope->pool->free != NULL ? WEIR_OK : rc;
+}
+
+struct weir_task *weir__scope_take_task(struct weir_scope *scope, bool force)
+{
+    struct weir__pool *pool = scope->pool;
+
+    if (pool->free == NULL && !weir__pool_collect(pool)) {
+        int rc = WEIR_OK;
+
+        weir__runner_flush(&scope->runner);
+        weir__scope_sweep(scope, false);
+        if (scope->patience_ns == 0) scope->patience_ns = FIRST_PATIENCE_NS;
+        if (has_room(pool)) rc = WEIR_OK;
+        else if (force || pool->total < scope->window) rc = weir__pool_grow(pool);
+        else if (!wait_for_room(scope)) rc = exceed(scope);
+        if (rc != WEIR_OK) {
+            weir__fail(rc, "no memory for a task");
+            return NULL;
+        }
+    }
+    return weir__pool_take(pool);
+}
+
+/* ---- a task ---- */
+
+void weir__task_open(struct weir_scope *scope, struct weir_task *task, uint8_t kind, uint8_t domain)
+{
+    if (scope->next_id == scope->end_id) {
+        /* Relaxed: uniqueness is all that is asked for. */
+        scope->next_id = 1 + atomic_fetch_add_explicit(&scope->context->next_id, ID_BLOCK, memory_order_relaxed);
+        scope->end_id = scope->next_id + ID_BLOCK;
+    }
+    weir__node_open(&task->node, scope->next_id++, domain);
+    task->node.kind = kind;
+    task->flags = 0;
+    task->priority = 0;
+    task->device = 0;
+    atomic_store_explicit(&task->state, WEIR__TASK_CREATED, memory_order_relaxed); /* not shared yet */
+}
+
+void weir__scope_enter(struct weir_scope *scope, struct weir__linking *linking)
+{
+    struct weir_task *task = weir__task_of(linking->node);
+
+    scope->counters.edges_done += linking->done;
+    scope->counters.edges_host += linking->host;
+    scope->counters.edges_host_only += linking->host_only;
+    if (__builtin_expect(linking->failed != 0, 0)) {
+        if (task->node.kind != WEIR__TASK_EXTERNAL) task->arg = linking->failed;
+        atomic_store_explicit(&task->node.poison, 1, memory_order_relaxed); /* published by the queue or the list */
+    }
+    if (weir__node_close(linking)) {
+        weir__runner_ready(&scope->runner, task);
+        if (scope->runner.ready != NULL) weir__runner_drain(&scope->runner);
+    }
+    /* Release: a waiter on another thread sees issued tasks as issued; pairs with weir_scope_wait(). */
+    atomic_store_explicit(&scope->submitted, atomic_load_explicit(&scope->submitted, memory_order_relaxed) + 1,
+                          memory_order_release);
+    atomic_store_explicit(&scope->queue.submitted, (uint32_t)atomic_load_explicit(&scope->submitted, memory_order_relaxed),
+                          memory_order_relaxed); /* a hint for thieves */
+}
+
+/* What a submission brings. */
+struct submission {
+    struct weir_scope              *scope;
+    const struct weir_access       *accesses;
+    size_t                          naccesses;
+    const struct weir_task_options *options;
+    struct weir_task              **task_out;
+    struct weir_device             *device; /* NULL: host */
+    uintptr_t                       function, arg;
+    uint8_t                         kind;
+};
+
+static int check_after(const struct submission *s, const struct weir_access *access)
+{
+    const struct weir_task *task = access->address;
+
+    if (task == NULL) return weir__fail(WEIR_E_INVALID, "an explicit edge from NULL");
+    if (task->pool == NULL || task->pool->context != s->scope->context) {
+        return weir__fail(WEIR_E_INVALID, "an explicit edge from a task of another context");
+    }
+    if (!(task->flags & WEIR__TASK_HAS_HANDLE) || atomic_load_explicit(&task->references, memory_order_relaxed) == 0) {
+        return weir__fail(WEIR_E_INVALID, "an explicit edge from a handle that was released");
+    }
+    return WEIR_OK;
+}
+
+static int check(const struct submission *s)
+{
+    int rc;
+
+    if (s->scope == NULL) return weir__fail(WEIR_E_INVALID, "the scope is NULL");
+    if ((rc = weir__context_check(s->scope->context)) != WEIR_OK) return rc;
+    if (s->naccesses != 0 && s->accesses == NULL) return weir__fail(WEIR_E_INVALID, "%zu accesses at NULL", s->naccesses);
+    if (s->naccesses > INT32_MAX / 8) return weir__fail(WEIR_E_INVALID, "%zu accesses are too many", s->naccesses);
+    if (s->options != NULL && s->options->size != sizeof *s->options) {
+        return weir__fail(WEIR_E_VERSION, "struct weir_task_options of %zu bytes is not known", s->options->size);
+    }
+    for (size_t i = 0; i < s->naccesses; i++) {
+        if (s->accesses[i].kind == WEIR_ACCESS_AFTER && (rc = check_after(s, &s->accesses[i])) != WEIR_OK) return rc;
+    }
+    if (s->device != NULL && s->device->context != s->scope->context) {
+        return weir__fail(WEIR_E_NO_DEVICE, "the device belongs to another context");
+    }
+    return WEIR_OK;
+}
+
+static int check_device(const struct weir_device *device)
+{
+    return device != NULL ? WEIR_OK : weir__fail(WEIR_E_NO_DEVICE, "the device is NULL");
+}
+
+static void apply_options(struct weir_scope *scope, struct weir_task *task, const struct weir_task_options *options)
+{
+    int32_t priority = options->priority;
+
+    task->priority = (int8_t)(priority > 127 ? 127 : priority < -128 ? -128 : priority);
+    task->node.line = options->line;
+    if (options->name != NULL) {
+        struct weir__extra *extra = weir__extra_take(&scope->pool->extras);
+
+        extra->value = (uintptr_t)options->name;
+        extra->link = (uintptr_t)options->file;
+        weir__node_attach(&task->node, extra, WEIR__EXTRA_NAME);
+    }
+    if (options->complete != NULL) {
+        struct weir__extra *extra = weir__extra_take(&scope->pool->extras);
+
+        extra->value = (uintptr_t)options->complete;
+        extra->link = (uintptr_t)options->complete_arg;
+        weir__node_attach(&task->node, extra, WEIR__EXTRA_CALLBACK);
+        task->flags |= WEIR__TASK_HAS_CALLBACK;
+    }
+}
+
+/* Everything that can fail, up to a task with an identity and no edges. */
+static int prepare(const struct submission *s, struct weir_task **task_out)
+{
+    struct weir_scope *scope = s->scope;
+    struct weir_task  *task;
+    int                rc = check(s);
+
+    if (rc != WEIR_OK) return rc;
+    /* Relaxed: the submitter names itself. */
+    atomic_store_explicit(&scope->owner, &this_thread, memory_order_relaxed);
+    if (atomic_load_explicit(&scope->nparked, memory_order_relaxed) >= scope->sweep_at) weir__scope_sweep(scope, false);
+    task = weir__scope_take_task(scope, false);
+    if (task == NULL) return WEIR_E_NO_MEMORY;
+    /* After back-pressure, which may have run a task that submits here. */
+    if (s->naccesses != 0) {
+        rc = weir__depend_reserve(&scope->depend, s->accesses, s->naccesses);
+    } else if (s->options != NULL && (rc = weir__extras_reserve(&scope->pool->extras, WEIR__DEPEND_SPARE)) != WEIR_OK) {
+        weir__fail(rc, "no memory for a task's options");
+    }
+    if (rc != WEIR_OK) {
+        weir__pool_untake(scope->pool, task);
+        return rc;
+    }
+    weir__task_open(scope, task, s->kind, s->device != NULL ? s->device->domain : 0);
+    if (s->device != NULL) {
+        task->device = (uint8_t)s->device->number;
+        scope->counters.tasks_device++;
+    }
+    task->node.function = s->function;
+    task->arg = s->arg;
+    if (s->options != NULL) apply_options(scope, task, s->options);
+    if (s->task_out != NULL) {
+        task->flags |= WEIR__TASK_HAS_HANDLE;
+        atomic_store_explicit(&task->references, 2, memory_order_relaxed); /* not shared yet */
+    }
+    *task_out = task;
+    return WEIR_OK;
+}
+
+static void enter_accesses(const struct submission *s, struct weir__linking *linking)
+{
+    if (s->naccesses != 0) weir__depend_enter(&s->scope->depend, s->accesses, s->naccesses, linking);
+    for (uintptr_t e = (uintptr_t)linking->node->extra; e != 0; e = weir__extra_of(e)->next) {
+        if ((e & 7) == WEIR__EXTRA_LOCK) weir__task_of(linking->node)->flags |= WEIR__TASK_HAS_LOCKS;
+    }
+}
+
+static int submit(const struct submission *s)
+{
+    struct weir_task    *task;
+    struct weir__linking linking;
+    int                  rc = prepare(s, &task);
+
+    if (rc != WEIR_OK) return rc;
+    if (s->task_out != NULL) *s->task_out = task;
+    linking = (struct weir__linking){.node = &task->node, .extras = &s->scope->pool->extras, .want = weir__task_want};
+    enter_accesses(s, &linking);
+    if (s->kind == WEIR__TASK_EXTERNAL) linking.links++; /* weir_task_fulfill() */
+    weir__scope_enter(s->scope, &linking);
+    return WEIR_OK;
+}
+
+int weir_task_host(struct weir_scope *scope, weir_host_function function, void *arg, const struct weir_access *accesses,
+                   size_t naccesses, const struct weir_task_options *options, struct weir_task **task_out)
+{
+    struct submission s = {scope, accesses, naccesses, options, task_out, NULL, (uintptr_t)function, (uintptr_t)arg, WEIR__TASK_HOST};
+
+    if (function == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_host: the function is NULL");
+    return submit(&s);
+}
+
+int weir_task_submit(struct weir_scope *scope, struct weir_device *device, const struct weir_access *accesses,
+                     size_t naccesses, weir_issue_function issue, void *arg, const struct weir_task_options *options,
+                     struct weir_task **task_out)
+{
+    struct submission s = {scope, accesses, naccesses, options, task_out, device, (uintptr_t)issue, (uintptr_t)arg, WEIR__TASK_ISSUE};
+
+    if (issue == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_submit: the issue function is NULL");
+    return check_device(device) == WEIR_OK ? submit(&s) : WEIR_E_NO_DEVICE;
+}
+
+int weir_task_external(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses,
+                       const struct weir_task_options *options, struct weir_task **task_out)
+{
+    struct submission s = {scope, accesses, naccesses, options, task_out, NULL, 0, 0, WEIR__TASK_EXTERNAL};
+
+    if (task_out == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_external: nobody could fulfill it without a handle");
+    return submit(&s);
+}
+
+int weir_task_import(struct weir_scope *scope, struct weir_device *device, void *native_event,
+                     const struct weir_access *accesses, size_t naccesses, const struct weir_task_options *options,
+                     struct weir_task **task_out)
+{
+    struct submission s = {scope, accesses, naccesses, options, task_out, device, 0, (uintptr_t)native_event, WEIR__TASK_IMPORT};
+
+    if (native_event == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_import: the event is NULL");
+    if (check_device(device) != WEIR_OK) return WEIR_E_NO_DEVICE;
+    if (!(device->info.features & WEIR__DEVICE_FOREIGN)) {
+        return weir__fail(WEIR_E_UNSUPPORTED, "%s has no events to import", device->info.name);
+    }
+    return submit(&s);
+}
+
+/* ---- begin ---- */
+
+static bool is_ready(void *arg)
+{
+    struct weir_task *task = arg;
+
+    /* Acquire: pairs with the release in weir__runner_ready(). */
+    return atomic_load_explicit(&task->state, memory_order_acquire) == WEIR__TASK_READY;
+}
+
+/* The task is in the graph, ready, and ours: open it, or finish it if that is impossible. */
+static int open_ready(struct weir_scope *scope, struct weir_task *task)
+{
+    int rc;
+
+    task->flags &= (uint8_t)~WEIR__TASK_BLOCKING;
+    if (atomic_load_explicit(&task->node.poison, memory_order_relaxed) != 0) {
+        rc = weir__fail(WEIR_E_PREDECESSOR, "a predecessor failed");
+    } else {
+        rc = weir__issue_open(task, false);
+    }
+    if (rc == WEIR_OK) return rc;
+    weir__runner_finish(&scope->runner, task, rc);
+    weir__runner_drain(&scope->runner);
+    if (weir__task_drop(task)) weir__pool_return(task->pool, task, task); /* the caller gets no handle */
+    return rc;
+}
+
+int weir_task_begin(struct weir_scope *scope, struct weir_device *device, const struct weir_access *accesses,
+                    size_t naccesses, const struct weir_task_options *options, struct weir_task **task_out)
+{
+    struct submission    s = {scope, accesses, naccesses, options, task_out, device, 0, 0, WEIR__TASK_BEGIN};
+    struct weir__linking linking;
+    struct weir_task    *task;
+    bool                 block = options != NULL && options->size == sizeof *options && options->block;
+    int                  rc;
+
+    if (task_out == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_begin: task_out is NULL");
+    if (check_device(device) != WEIR_OK) return WEIR_E_NO_DEVICE;
+    if ((rc = prepare(&s, &task)) != WEIR_OK) return rc;
+    if (naccesses != 0 && !block && (rc = weir__depend_probe(&scope->depend, accesses, naccesses, device->domain)) != WEIR_OK) {
+        weir__pool_untake(scope->pool, task);
+        scope->counters.tasks_device--;
+        return weir__fail(rc, rc == WEIR_E_PREDECESSOR ? "a predecessor failed" : "a predecessor is not issued yet");
+    }
+    linking = (struct weir__linking){.node = &task->node, .extras = &scope->pool->extras, .want = weir__task_want};
+    enter_accesses(&s, &linking);
+    task->flags |= WEIR__TASK_BLOCKING;
+    weir__scope_enter(scope, &linking);
+    if (!is_ready(task)) weir__wait_until(scope->context, scope->pool, &scope->runner, is_ready, task);
+    if ((rc = open_ready(scope, task)) != WEIR_OK) return rc;
+    *task_out = task;
+    return WEIR_OK;
+}
+
+int weir_scope_wait_for(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses)
+{
+    struct weir_task *task;
+    struct submission s = {scope, accesses, naccesses, NULL, &task, NULL, 0, 0, WEIR__TASK_EMPTY};
+    int               rc = submit(&s);
+
+    if (rc != WEIR_OK) return rc;
+    rc = weir_task_wait(task);
+    weir_task_release(task);
+    return rc;
+}

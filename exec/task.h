@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef WEIR_EXEC_TASK_H
+#define WEIR_EXEC_TASK_H
+
+#include <graph/depend.h>
+#include <weir/task.h>
+
+/*
+ *   created ──(last predecessor)──> ready ──> running/open ──> issued ──> completed
+ *      │                              │                           (device tasks only)
+ *      └──────(a predecessor failed)──┴──────────────────────────────────> completed, status < 0
+ *
+ * Issued is node.issued == CLOSED, completed is node.completed == CLOSED; the rest is .state, for checks.
+ */
+enum weir__task_state { WEIR__TASK_FREE = 0, WEIR__TASK_CREATED, WEIR__TASK_OPEN, WEIR__TASK_READY, WEIR__TASK_FULFILLED, WEIR__TASK_ENDED };
+
+enum weir__task_kind {
+    WEIR__TASK_HOST = 1,
+    WEIR__TASK_EXTERNAL = 2,
+    WEIR__TASK_EMPTY = 3, /* complete when its predecessors are: fences between hosts, weir_scope_wait_for() */
+    WEIR__TASK_ISSUE = WEIR__NODE_NOTICE | 4, /* device, by callback */
+    WEIR__TASK_BEGIN = WEIR__NODE_NOTICE | 5, /* device, begin and end */
+    WEIR__TASK_FENCE = WEIR__NODE_NOTICE | 6, /* device, no work of its own */
+    WEIR__TASK_IMPORT = WEIR__NODE_NOTICE | 7, /* device, waits for a foreign event */
+};
+
+enum weir__task_flag {
+    WEIR__TASK_HAS_HANDLE = 1,   /* .references counts */
+    WEIR__TASK_HAS_CALLBACK = 2, /* an extra of kind CALLBACK */
+    WEIR__TASK_HAS_LOCKS = 4,    /* extras of kind LOCK */
+    WEIR__TASK_LOCKED = 8,       /* they are taken */
+    WEIR__TASK_BLOCKING = 16,    /* begin with block: the submitter itself issues it when it is ready */
+};
+
+struct weir__pool;
+
+/* 128 bytes: two cache lines, the second one only looked at when there are many edges or the task runs. */
+struct weir_task {
+    struct weir__node  node;
+    struct weir__pool *pool;       /* where the memory belongs; pool->scope while the task is in flight */
+    uintptr_t          arg;        /* of the function; open: the stream; external: the status; failed: id of the origin */
+    _Atomic uint32_t   references; /* with HAS_HANDLE: the runtime's and the users' */
+    int8_t             priority;
+    uint8_t            device;     /* number in the context */
+    uint8_t            flags;
+    _Atomic uint8_t    state;
+} __attribute__((aligned(128)));
+
+_Static_assert(sizeof(struct weir_task) == 128, "a task is two cache lines");
+
+static inline struct weir_task *weir__task_of(struct weir__node *node)
+{
+    return (struct weir_task *)node;
+}
+
+/* A list through node.next. */
+static inline void weir__task_push(struct weir_task **head, struct weir_task *task)
+{
+    task->node.next = (uintptr_t)*head;
+    *head = task;
+}
+
+static inline struct weir_task *weir__task_next(const struct weir_task *task)
+{
+    return (struct weir_task *)task->node.next;
+}
+
+#endif

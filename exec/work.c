@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <exec/work.h>
+
+#include <devices/host/host.h>
+#include <exec/issue.h>
+#include <exec/submit.h>
+#include <weir/host.h>
+
+const struct weir__device_ops *weir__device_ops_of(const struct weir_device *device)
+{
+    return device->ops;
+}
+
+void *weir__device_handle_of(const struct weir_device *device)
+{
+    return device->handle;
+}
+
+const struct weir__device_info *weir__device_info_of(const struct weir_device *device)
+{
+    return &device->info;
+}
+
+/* The stream of a task between begin and end, or inside its issue function. */
+static struct weir__stream *open_stream(const struct weir_task *task)
+{
+    if (task != NULL && atomic_load_explicit(&task->state, memory_order_relaxed) == WEIR__TASK_OPEN) return weir__task_stream_of(task);
+    weir__fail(WEIR_E_STATE, "the task is not open");
+    return NULL;
+}
+
+static int tell(struct weir__stream *stream, int rc, const char *what)
+{
+    if (rc == WEIR_OK) return rc;
+    return weir__fail(rc, "%s: no %s: %s", stream->device->info.name, what, stream->ops->last_error(stream->device->handle));
+}
+
+int weir__task_launch(struct weir_task *task, const struct weir__launch *launch)
+{
+    struct weir__stream *stream = open_stream(task);
+
+    return stream == NULL ? WEIR_E_STATE : tell(stream, stream->ops->launch(stream->handle, launch), "launch");
+}
+
+int weir__task_copy(struct weir_task *task, const struct weir__copy *copy)
+{
+    struct weir__stream *stream = open_stream(task);
+
+    return stream == NULL ? WEIR_E_STATE : tell(stream, stream->ops->copy(stream->handle, copy), "copy");
+}
+
+int weir__task_fill(struct weir_task *task, void *to, uint8_t value, size_t bytes)
+{
+    struct weir__stream *stream = open_stream(task);
+
+    return stream == NULL ? WEIR_E_STATE : tell(stream, stream->ops->fill(stream->handle, to, value, bytes), "fill");
+}
+
+int weir__task_host_function(struct weir_task *task, int (*function)(void *arg), void *arg)
+{
+    struct weir__stream *stream = open_stream(task);
+
+    if (stream == NULL) return WEIR_E_STATE;
+    if (stream->ops->host_function == NULL) return weir__fail(WEIR_E_UNSUPPORTED, "%s has no host functions", stream->device->info.name);
+    return tell(stream, stream->ops->host_function(stream->handle, function, arg), "host function");
+}
+
+int weir__task_free(struct weir_task *task, void *address)
+{
+    struct weir__stream *stream = open_stream(task);
+
+    if (stream == NULL) return WEIR_E_STATE;
+    if (stream->ops->free_on_stream == NULL) return weir__fail(WEIR_E_UNSUPPORTED, "%s cannot free on a stream", stream->device->info.name);
+    return tell(stream, stream->ops->free_on_stream(stream->handle, address), "free");
+}
+
+int weir__task_mark(struct weir_task *task, struct weir__point *point_out)
+{
+    struct weir__stream *stream = open_stream(task);
+    uint64_t             position;
+    int                  rc = WEIR_OK;
+
+    if (stream == NULL) return WEIR_E_STATE;
+    if (stream->ops->reserve != NULL) rc = tell(stream, stream->ops->reserve(stream->handle), "room");
+    if (rc == WEIR_OK) rc = tell(stream, stream->ops->record(stream->handle, &position), "record");
+    if (rc != WEIR_OK) return rc;
+    stream->recorded = position;
+    atomic_store_explicit(&stream->issued, position, memory_order_release); /* as weir__stream_enter() */
+    if (stream->ops->reserve != NULL) rc = tell(stream, stream->ops->reserve(stream->handle), "room");
+    point_out->value = weir__point_pack(stream->id, position);
+    return rc;
+}
+
+int weir__task_wait_point(struct weir_task *task, struct weir__point point)
+{
+    struct weir__stream *stream = open_stream(task);
+
+    if (stream == NULL) return WEIR_E_STATE;
+    if (point.value == 0) return WEIR_OK;
+    return weir__issue_wait_point(stream, point.value);
+}
+
+int weir__point_test(struct weir_context *context, struct weir__point point)
+{
+    if (point.value == 0 || weir__stream_reached(context->streams[weir__point_stream(point.value)], weir__point_position(point.value))) {
+        return WEIR_OK;
+    }
+    return WEIR_E_PENDING;
+}
+
+int weir__point_wait(struct weir_context *context, struct weir__point point)
+{
+    struct weir__stream *stream;
+
+    if (point.value == 0) return WEIR_OK;
+    stream = context->streams[weir__point_stream(point.value)];
+    return tell(stream, stream->ops->sync(stream->handle, weir__point_position(point.value)), "wait");
+}
+
+/* ---- public ---- */
+
+int weir_task_copy(struct weir_task *task, void *to, struct weir_device *to_device, const void *from,
+                   struct weir_device *from_device, size_t bytes)
+{
+    struct weir__copy    copy = {.to = to, .from = from, .bytes = bytes};
+    struct weir__stream *stream = open_stream(task);
+
+    if (stream == NULL) return WEIR_E_STATE;
+    if (to == NULL || from == NULL || bytes == 0) return weir__fail(WEIR_E_INVALID, "weir_task_copy: NULL or 0 bytes");
+    if (to_device != NULL && to_device != stream->device) {
+        return weir__fail(WEIR_E_INVALID, "weir_task_copy: the task is on %s, not on %s", stream->device->info.name, to_device->info.name);
+    }
+    if (to_device == NULL && from_device == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_copy: no device on either side");
+    if (to_device == NULL && from_device != stream->device) return weir__fail(WEIR_E_INVALID, "weir_task_copy: wrong device");
+    if (from_device == NULL) copy.kind = WEIR__COPY_TO_DEVICE;
+    else if (to_device == NULL) copy.kind = WEIR__COPY_TO_HOST;
+    else if (from_device == to_device) copy.kind = WEIR__COPY_ON_DEVICE;
+    else copy.kind = WEIR__COPY_PEER, copy.peer = from_device->handle;
+    if (copy.kind == WEIR__COPY_PEER && from_device->ops != to_device->ops) {
+        return weir__fail(WEIR_E_UNSUPPORTED, "no copy from %s to %s", from_device->info.name, to_device->info.name);
+    }
+    return weir__task_copy(task, &copy);
+}
+
+int weir_host_stream_create(struct weir_device *device, void **native_stream_out)
+{
+    int rc;
+
+    if (device == NULL || native_stream_out == NULL) return weir__fail(WEIR_E_INVALID, "weir_host_stream_create: NULL");
+    if (device->ops != &weir__host_ops) return weir__fail(WEIR_E_INVALID, "%s is not a CPU device", device->info.name);
+    rc = weir__host_stream_open(device->handle, native_stream_out);
+    return rc == WEIR_OK ? rc : weir__fail(rc, "%s: %s", device->info.name, device->ops->last_error(device->handle));
+}
