@@ -126,6 +126,7 @@ static int device_open(void *backend, uint32_t number, const struct weir__device
         return weir__event_error(r, NULL);
     }
     info.features = features_of(adapter->base, info.features);
+    info.failures = &device->failures;
     device->base = adapter->base;
     device->notice = *notice;
     device->has_events = adapter->base->event_record != NULL;

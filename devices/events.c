@@ -114,6 +114,13 @@ static struct weir__event_node *plain_get_locked(struct weir__event_stream *stre
     return node;
 }
 
+/* Before the position of the failed stretch is reached. */
+static void failure_count(struct weir__event_stream *stream)
+{
+    /* Release: pairs with the acquire of whoever reads weir__device_info.failures. */
+    atomic_fetch_add_explicit(&stream->device->failures, 1, memory_order_release);
+}
+
 /* ---- reaching ---- */
 
 /* Everything that is recorded counts as reached from now on. */
@@ -122,6 +129,7 @@ static void absorb_loss_locked(struct weir__event_stream *stream)
     uint64_t recorded = recorded_of(stream), reached = reached_of(stream);
     if (reached == recorded) return;
     if (reached < stream->sound) stream->sound = reached;
+    failure_count(stream);
     if (stream->device->has_events)
         for (uint64_t position = reached + 1; position <= recorded; position++)
             point_retire_locked(stream, stream->ring[position & (stream->capacity - 1)]);
@@ -153,6 +161,7 @@ static void advance_locked(struct weir__event_stream *stream, uint64_t sure)
             point->first = point->last = position;
             point->status = status;
             push(&stream->failures, point);
+            failure_count(stream);
         } else {
             point_retire_locked(stream, point);
         }
@@ -175,6 +184,7 @@ static void synced_locked(struct weir__event_stream *stream, uint64_t position, 
             failure->last = position;
             failure->status = status;
             push(&stream->failures, failure);
+            failure_count(stream);
         } else {
             lose_locked(stream); /* a failure that cannot be told to anybody is worse than a lost device */
             return;
@@ -414,6 +424,7 @@ static int function_run(void *arg)
     node->function = NULL;
     node->status = status > 0 ? WEIR_E_TASK : status;
     push(status ? &stream->failures : &stream->plain, node);
+    if (status) failure_count(stream);
     pthread_mutex_unlock(&stream->lock);
     return 0;
 }

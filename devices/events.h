@@ -38,7 +38,8 @@ struct weir__event_device {
     void *handle;
     struct weir__device_notice notice;
     bool has_events;
-    atomic_bool lost; /* sticky */
+    atomic_bool lost;          /* sticky */
+    _Atomic uint64_t failures; /* weir__device_info.failures */
     pthread_mutex_t pool_lock;
     struct weir__event_node *pool; /* events that no stream holds */
     pthread_mutex_t requests_lock;

@@ -212,6 +212,7 @@ Test(events, failure_of_a_host_function_belongs_to_its_stretch)
     work_and_record(&rig, stream, &counter);
     weir__mock_run(rig.mock);
     cr_expect_eq(rig.ops->completed(stream, NULL), 3);
+    cr_expect_eq(atomic_load(rig.info[0].failures), 1);
     cr_expect_eq(rig.ops->status(stream, 1), WEIR_OK);
     cr_expect_eq(rig.ops->status(stream, 2), WEIR_E_IMAGE);
     cr_expect_eq(rig.ops->status(stream, 3), WEIR_OK);
@@ -234,6 +235,7 @@ Test(events, failure_of_queued_work_belongs_to_its_stretch)
     for (int i = 0; i < 3; i++) work_and_record(&rig, stream, &counter);
     weir__mock_run(rig.mock);
     cr_expect_eq(rig.ops->completed(stream, NULL), 3);
+    cr_expect_eq(atomic_load(rig.info[0].failures), 1);
     cr_expect_eq(atomic_load(&counter), 2);
     cr_expect_eq(rig.ops->status(stream, 1), WEIR_OK);
     cr_expect_eq(rig.ops->status(stream, 2), WEIR_E_SYSTEM);
@@ -329,6 +331,7 @@ Test(events, backend_without_events_waits_through_the_host)
     cr_expect_eq(rig.ops->completed(stream, NULL), 0);
     cr_expect_eq(rig.ops->sync(stream, 2), WEIR_OK);
     cr_expect_eq(rig.ops->completed(stream, NULL), 2);
+    cr_expect_eq(atomic_load(rig.info[0].failures), 1);
     cr_expect_eq(rig.ops->status(stream, 2), WEIR_E_SYSTEM);
     rig.ops->forget(stream, 2);
     work_and_record(&rig, stream, &counter);
@@ -359,6 +362,7 @@ Test(events, lost_device_reaches_everything_and_tells)
         wait_for_notices(&owners[1], 4);
         cr_expect_eq(atomic_load(&counter), 0);
         cr_expect_eq(rig.ops->completed(a, &status), 4);
+        cr_expect_geq(atomic_load(rig.info[0].failures), 1);
         cr_expect_eq(status, WEIR_E_DEVICE);
         cr_expect_eq(rig.ops->status(a, 4), WEIR_E_DEVICE);
         cr_expect_eq(rig.ops->sync(b, 4), WEIR_E_DEVICE);

@@ -460,6 +460,7 @@ Test(mock, positions_kind_keeps_the_newest_failure)
     cr_assert_eq(rig.ops->record(rig.stream, &position), WEIR_OK);
     cr_expect_eq(rig.ops->status(rig.stream, 1), WEIR_OK);
     cr_expect_eq(rig.ops->status(rig.stream, 2), WEIR_E_TASK);
+    cr_expect_eq(atomic_load(rig.info.failures), 1);
     rig_close(&rig, NULL);
 }
 

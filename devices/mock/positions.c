@@ -23,6 +23,7 @@ struct quick_stream {
     struct weir__mock_object object;
     void *owner;
     void (*reached)(void *owner, uint64_t reached);
+    _Atomic uint64_t *failures; /* of the device */
     bool count_only;
     int stretch; /* stream calls only: first failure since the newest record */
     _Atomic uint64_t position;
@@ -35,6 +36,7 @@ struct quick_device {
     struct weir__mock *mock;
     struct weir__device_notice notice;
     uint32_t number;
+    _Atomic uint64_t failures;
 };
 
 static int device_count(void *backend, uint32_t *count_out)
@@ -54,6 +56,7 @@ static int device_open(void *backend, uint32_t number, const struct weir__device
     *info_out = (struct weir__device_info){.advised_streams = mock->options.advised_streams,
                                            .features = WEIR__DEVICE_WAIT | WEIR__DEVICE_INLINE_SYNC};
     if (!mock->options.no_cross_wait) info_out->features |= WEIR__DEVICE_CROSS_WAIT;
+    info_out->failures = &device->failures;
     snprintf(info_out->name, sizeof info_out->name, "mock:%u", number);
     snprintf(info_out->text, sizeof info_out->text, "a device whose work costs nothing");
     *device_out = device;
@@ -97,6 +100,7 @@ static int stream_create(void *handle, void *owner, int32_t priority, void **str
     if (!stream) return weir__mock_error(WEIR_E_NO_MEMORY, "mock: no memory for a stream");
     stream->owner = owner;
     stream->reached = device->notice.reached;
+    stream->failures = &device->failures;
     stream->count_only = mock->options.count_only;
     pthread_mutex_lock(&mock->lock);
     /* Of the kinds that own nothing else. */
@@ -137,6 +141,8 @@ static int record(void *handle, uint64_t *position_out)
         atomic_store_explicit(&stream->failed_status, stream->stretch, memory_order_relaxed);
         atomic_store_explicit(&stream->failed, position, memory_order_relaxed);
         stream->stretch = 0;
+        /* Release: pairs with the acquire of whoever reads weir__device_info.failures. */
+        atomic_fetch_add_explicit(stream->failures, 1, memory_order_release);
     }
     /* Release: what the work wrote and how it ended; pairs with the acquire in completed(). */
     atomic_store_explicit(&stream->position, position, memory_order_release);
