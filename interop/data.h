@@ -70,13 +70,12 @@ struct weir__region {
     struct weir__region_block *blocks; /* memory until finish, newest first */
     struct weir__region_step *steps;
     uint32_t nsteps, csteps;
-    uint32_t ncreated;
     struct weir__region_attach *attaches, **attaches_tail;
-    void *privates;     /* device memory of private copies, until end */
-    void **leftovers;   /* device memory to be given back by finish */
-    uint32_t nleftovers;
-    uint64_t mark;      /* point behind all work so far, if marked */
+    void *privates;   /* device memory of private copies, until end */
+    void **leftovers; /* device memory to be given back by finish: a list */
+    uint64_t mark;    /* point behind all work so far, if marked */
     bool marked;
+    bool wrote; /* something was queued that writes device memory */
 };
 
 void weir__region_init(struct weir__region *region);

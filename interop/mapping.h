@@ -6,9 +6,9 @@
  * What of the host's memory has a copy on one device: ranges that do not overlap, each with its place on the device and
  * its reference counts. One table per device. The rules of map clauses are in data*.c; here is structure and counting.
  *
- * Look-ups take no lock and do not write; a look-up of what the same thread found a moment ago costs a few instructions.
- * A count is changed by compare and exchange on the entry's state. Entries are never given back to the allocator while
- * the table lives, so a stale pointer to one is harmless: its serial tells.
+ * Look-ups take no lock and do not write; a look-up of what the same thread found a moment ago costs a few
+ * instructions. A count is changed by compare and exchange on the entry's state. Entries are never given back to the
+ * allocator while the table lives, so a stale pointer to one is harmless: its serial tells.
  */
 
 #include <pthread.h>
@@ -59,16 +59,28 @@ void weir__table_dump(struct weir__table *table, FILE *file);
 /* ---- for data*.c and tests ---- */
 
 /*
- * The state of an entry: serial (28 bits), hold count (10), dynamic count (26, all ones: infinite). Both counts 0: dead,
- * it cannot be found and its serial is about to change.
+ * The state of an entry: serial (28 bits), hold count (10), dynamic count (26, all ones: infinite). Both counts 0:
+ * dead, it cannot be found and its serial is about to change.
  */
 #define WEIR__COUNT_INFINITE 0x3ffffffu
 #define WEIR__HOLD_MOST      0x3ffu
 
-static inline uint32_t weir__state_dynamic(uint64_t state) { return (uint32_t)(state & WEIR__COUNT_INFINITE); }
-static inline uint32_t weir__state_hold(uint64_t state) { return (uint32_t)(state >> 26 & WEIR__HOLD_MOST); }
-static inline uint64_t weir__state_serial(uint64_t state) { return state >> 36; }
-static inline bool weir__state_alive(uint64_t state) { return (state & 0xfffffffffu) != 0; }
+static inline uint32_t weir__state_dynamic(uint64_t state)
+{
+    return (uint32_t)(state & WEIR__COUNT_INFINITE);
+}
+static inline uint32_t weir__state_hold(uint64_t state)
+{
+    return (uint32_t)(state >> 26 & WEIR__HOLD_MOST);
+}
+static inline uint64_t weir__state_serial(uint64_t state)
+{
+    return state >> 36;
+}
+static inline bool weir__state_alive(uint64_t state)
+{
+    return (state & 0xfffffffffu) != 0;
+}
 
 /* Values of .transfer that are not points. */
 #define WEIR__TRANSFER_PENDING UINT64_MAX       /* the first transfer is being queued */
@@ -76,11 +88,11 @@ static inline bool weir__state_alive(uint64_t state) { return (state & 0xfffffff
 
 /* A pointer in mapped memory that refers to other mapped memory: it differs between host and device. */
 struct weir__shadow {
-    uintptr_t host;         /* address of the pointer */
+    uintptr_t host; /* address of the pointer */
     uint64_t host_value;
     uint64_t device_value;
-    uint32_t bytes;         /* 8, or more: a descriptor that begins with the pointer */
-    void *rest;             /* host's content of its bytes behind the pointer; owned */
+    uint32_t bytes; /* 8, or more: a descriptor that begins with the pointer */
+    void *rest;     /* host's content of its bytes behind the pointer; owned */
 };
 
 struct weir__mapped {
@@ -89,9 +101,9 @@ struct weir__mapped {
     _Atomic uintptr_t begin, end, base, device;
     _Atomic(struct weir__mapped *) left, right; /* the tree, under the table's lock; look-ups read them */
     uint32_t priority;
-    bool linked;                 /* table's lock */
-    void *memory;                /* allocated for it, or NULL */
-    struct weir__mapped *next;   /* unused entries, table's lock; or what one construct took out of the table */
+    bool linked;               /* table's lock */
+    void *memory;              /* allocated for it, or NULL */
+    struct weir__mapped *next; /* unused entries, table's lock; or what one construct took out of the table */
     struct weir__mapped *next_all;
     _Atomic uint64_t transfer;   /* newest point that wrote it, 0, or WEIR__TRANSFER_* */
     _Atomic(const void *) owner; /* region that made it while .transfer is pending; region that ended it once dead */
@@ -136,11 +148,12 @@ uint64_t weir__state_dropped(uint64_t state, bool hold, bool all);
 /* Try to go from @state to weir__state_dropped(): false and *state is refreshed if somebody was faster. */
 bool weir__mapped_try_drop(struct weir__mapped *entry, uint64_t *state, uint64_t dropped);
 
-/* An entry to fill in and insert, or NULL. */
-struct weir__mapped *weir__table_take(struct weir__table *table);
-/* Insert with counts (@hold: 0 and 1, else 1 and 0; @infinite). WEIR_E_BUSY: *found tells what is in the way. */
-WEIR_MUST_CHECK int weir__table_insert(struct weir__table *table, struct weir__mapped *entry, bool hold, bool infinite,
-                                       struct weir__found *found);
+/* An entry for a range, to be inserted or put back; NULL without memory. */
+struct weir__mapped *weir__table_take(struct weir__table *table, uintptr_t begin, size_t bytes, uintptr_t base,
+                                      uintptr_t device);
+/* Insert with these counts. WEIR_E_BUSY: something overlaps it, the caller still has the entry. Else @state_out. */
+WEIR_MUST_CHECK int weir__table_insert(struct weir__table *table, struct weir__mapped *entry, uint32_t dynamic,
+                                       uint32_t hold, uint64_t *state_out);
 /* Take a dead entry out; it still holds its data for the caller, who ends with weir__table_put(). */
 void weir__table_remove(struct weir__table *table, struct weir__mapped *entry);
 /* An entry that is not in the table can be used for something else. .memory is not freed here. */
