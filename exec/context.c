@@ -11,6 +11,7 @@
 #include <exec/environment.h>
 #include <exec/scope.h>
 #include <exec/stream.h>
+#include <exec/summary.h>
 
 #define DEFAULT_WINDOW 4096
 #define MAX_WINDOW (1u << 24)
@@ -215,6 +216,7 @@ int weir_context_create(const struct weir_context_options *options, struct weir_
     for (uint32_t i = 0; o.streams_per_device != 0 && i < context->ndevices; i++) {
         context->devices[i]->max_streams = o.streams_per_device;
     }
+    weir__summary_watch(context);
     *context_out = context;
     return WEIR_OK;
 }
@@ -230,6 +232,7 @@ int weir_context_destroy(struct weir_context *context)
     pthread_mutex_unlock(&context->scope_lock);
     if (rc != WEIR_OK) return weir__fail(rc, "weir_context_destroy: a scope is alive");
     weir__workers_stop(context);
+    weir__summary_end(context);
     free_context(context);
     return WEIR_OK;
 }

@@ -52,6 +52,8 @@ struct weir_context {
     uint32_t max_workers;
     uint32_t generation; /* of the process: fork changes it */
 
+    struct weir_context *summary_next; /* under the lock in summary.c */
+
     struct weir__backend backends[8];
     uint32_t             nbackends;
     struct weir_device  *devices[WEIR__MAX_DEVICES];

@@ -9,7 +9,10 @@ for path in bin/weir lib/libweir.so lib/libweir.a lib/cmake/weir/weir-config.cma
     include/weir/weir.h; do
     [ -e "$PREFIX/$path" ] || fail "$path is missing"
 done
-for name in libomptarget.so libomptarget.so.15 libomptarget.so.16 libomptarget.so.19.1 libomptarget.so.22.1; do
+names=()
+[ "$OPENMP" != ON ] ||
+    names=(libomptarget.so libomptarget.so.15 libomptarget.so.16 libomptarget.so.19.1 libomptarget.so.22.1)
+for name in "${names[@]}"; do
     [ "$(readlink -f "$PREFIX/lib/weir/$name")" = "$(readlink -f "$PREFIX/lib/libweir.so")" ] ||
         fail "lib/weir/$name is not libweir.so"
 done

@@ -85,7 +85,7 @@ static void print_environment(void)
 #define WEIR_X(name, standard, meaning)                                                                                \
     {                                                                                                                  \
         const char *value = getenv(name);                                                                              \
-        printf("          %s = %s%s\n", name, value ? value : "not set: ", value ? "" : standard);                     \
+        printf("          %s%s%s\n", name, value ? "=" : " is not set: ", value ? value : standard);                   \
         printf("                    %s\n", meaning);                                                                   \
     }
     WEIR_ENVIRONMENT_TABLE(WEIR_X)

@@ -23,8 +23,8 @@ struct option {
 
 static const struct option options[] = {
     {"--summary", "WEIR_SUMMARY", 0, 0},
-    {"--devices", "WEIR_HOST_DEVICES", 1, 1024},
-    {"--window", "WEIR_WINDOW", 1, UINT32_MAX},
+    {"--devices", "WEIR_HOST_DEVICES", 1, 64},
+    {"--window", "WEIR_WINDOW", 1, 1 << 24},
     {"--log", "WEIR_LOG", 0, 4},
 };
 

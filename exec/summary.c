@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <exec/summary.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <exec/context.h>
+#include <exec/environment.h>
+
+/* Contexts that have not ended, linked by summary_next. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct weir_context *watched;
+
+static void print(struct weir_context *context)
+{
+    struct weir_counters c;
+
+    weir_context_counters(context, &c);
+    if (c.tasks == 0) return;
+    fprintf(stderr,
+            "weir: %" PRIu64 " tasks (%" PRIu64 " on devices, %" PRIu64 " failed, %" PRIu64 " cancelled), %" PRIu64
+            " edges: %" PRIu64 " done before, %" PRIu64 " same stream, %" PRIu64 " implied, %" PRIu64
+            " by event, %" PRIu64 " by completion, %" PRIu64 " through the host; at most %" PRIu64 " in flight\n",
+            c.tasks, c.tasks_device, c.failed, c.cancelled, c.edges, c.edges_done, c.edges_stream, c.edges_implied,
+            c.edges_event, c.edges_host, c.edges_host_only, c.peak_in_flight);
+}
+
+/* In the child of a fork the contexts are the parent's, and so is the lock. */
+static void at_exit(void)
+{
+    struct weir_context *context = watched;
+
+    if (context == NULL || context->generation != weir__process_generation()) return;
+    pthread_mutex_lock(&lock);
+    for (context = watched; context != NULL; context = context->summary_next) print(context);
+    watched = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
+static void register_exit(void)
+{
+    (void)atexit(at_exit); /* without it only destroyed contexts are told of */
+}
+
+void weir__summary_watch(struct weir_context *context)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    if (weir__environment_number("WEIR_SUMMARY", 0, 0, 1) == 0) return;
+    pthread_once(&once, register_exit);
+    pthread_mutex_lock(&lock);
+    context->summary_next = watched;
+    watched = context;
+    pthread_mutex_unlock(&lock);
+}
+
+void weir__summary_end(struct weir_context *context)
+{
+    struct weir_context **link = &watched;
+
+    pthread_mutex_lock(&lock);
+    while (*link != NULL && *link != context) link = &(*link)->summary_next;
+    if (*link != NULL) {
+        *link = context->summary_next;
+        print(context);
+    }
+    pthread_mutex_unlock(&lock);
+}
