@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 weir_test(devices_ops_test LIBRARIES weir_devices weir_mock)
 weir_test(devices_events_test LIBRARIES weir_devices weir_mock)
 weir_test(devices_host_stream_test LIBRARIES weir_devices)

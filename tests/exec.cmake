@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Random graphs against the oracle; fewer under a sanitizer, where each is slower.
 set(weir_exec_parts weir_exec weir_graph weir_devices weir_mock)
 if(WEIR_SANITIZER)
