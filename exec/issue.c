@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <exec/submit.h>
+
 #define FEW 16 /* predecessors on other streams that need no heap */
 
 /* A task's predecessor points that are not reached, at most one a stream. */
@@ -301,7 +303,8 @@ void weir__issue_abandon(struct weir__runner *runner, struct weir_task *task, in
 int weir__issue_close(struct weir__runner *runner, struct weir_task *task, bool flush)
 {
     struct weir__stream *stream = weir__task_stream_of(task);
-    struct weir_scope   *scope = task->pool->scope;
+    struct weir__pool   *pool = task->pool;
+    struct weir_scope   *scope = pool->scope;
     bool                 late = runner != &scope->runner;
     uint64_t             position, point;
     uintptr_t            successors;
@@ -329,6 +332,8 @@ int weir__issue_close(struct weir__runner *runner, struct weir_task *task, bool 
     if (wanted) stream->ops->notify(stream->handle, position);
     weir__stream_unlease(stream);
     if (successors != 0) weir__runner_release(runner, successors, point, NULL);
+    /* A submitter may wait for this in weir_task_begin(). Sequentially consistent: see wait.c. */
+    if (late && atomic_load_explicit(&pool->waiters, memory_order_seq_cst) != 0) weir__pool_tell(pool);
     return WEIR_OK;
 }
 

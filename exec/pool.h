@@ -46,7 +46,7 @@ static inline struct weir_task *weir__pool_take(struct weir__pool *pool)
     struct weir_task *task = pool->free;
 
     pool->free = weir__task_next(task);
-    if (++pool->used > pool->peak) pool->peak = pool->used;
+    pool->used++;
     if (task->node.extra != NULL) weir__extras_recycle(&pool->extras, &task->node);
     return task;
 }

@@ -139,6 +139,7 @@ void weir__scope_enter(struct weir_scope *scope, struct weir__linking *linking)
 {
     struct weir_task *task = weir__task_of(linking->node);
 
+    if (scope->pool->used > scope->pool->peak) scope->pool->peak = scope->pool->used;
     scope->counters.edges_done += linking->done;
     scope->counters.edges_host += linking->host;
     scope->counters.edges_host_only += linking->host_only;
@@ -149,6 +150,8 @@ void weir__scope_enter(struct weir_scope *scope, struct weir__linking *linking)
     if (weir__node_close(linking)) {
         weir__runner_ready(&scope->runner, task);
         if (scope->runner.ready != NULL) weir__runner_drain(&scope->runner);
+        /* What was finished here must not stay uncounted while the submitter is elsewhere. */
+        if (scope->runner.count != 0 && !scope->runner.draining) weir__runner_flush(&scope->runner);
     }
     /* Release: a waiter on another thread sees issued tasks as issued; pairs with weir_scope_wait(). */
     atomic_store_explicit(&scope->submitted, atomic_load_explicit(&scope->submitted, memory_order_relaxed) + 1,
@@ -359,8 +362,36 @@ static int open_ready(struct weir_scope *scope, struct weir_task *task)
     if (rc == WEIR_OK) return rc;
     weir__runner_finish(&scope->runner, task, rc);
     weir__runner_drain(&scope->runner);
+    weir__runner_flush(&scope->runner);
     if (weir__task_drop(task)) weir__pool_return(task->pool, task, task); /* the caller gets no handle */
     return rc;
+}
+
+struct issuable {
+    const struct submission *submission;
+    int                      rc;
+};
+
+static bool is_issuable(void *arg)
+{
+    struct issuable         *issuable = arg;
+    const struct submission *s = issuable->submission;
+
+    issuable->rc = weir__depend_probe(&s->scope->depend, s->accesses, s->naccesses, s->device->domain);
+    return issuable->rc != WEIR_E_NOT_ISSUED;
+}
+
+/* Are all predecessors issued and none failed? With @block, wait until that is known. Nothing is entered. */
+static int check_issuable(const struct submission *s, bool block)
+{
+    struct issuable issuable = {s, WEIR_OK};
+
+    if (s->naccesses == 0) return WEIR_OK;
+    if (!is_issuable(&issuable) && block) {
+        weir__wait_until(s->scope->context, s->scope->pool, &s->scope->runner, is_issuable, &issuable);
+    }
+    if (issuable.rc == WEIR_OK) return WEIR_OK;
+    return weir__fail(issuable.rc, issuable.rc == WEIR_E_PREDECESSOR ? "a predecessor failed" : "a predecessor is not issued yet");
 }
 
 int weir_task_begin(struct weir_scope *scope, struct weir_device *device, const struct weir_access *accesses,
@@ -369,21 +400,21 @@ int weir_task_begin(struct weir_scope *scope, struct weir_device *device, const 
     struct submission    s = {scope, accesses, naccesses, options, task_out, device, 0, 0, WEIR__TASK_BEGIN};
     struct weir__linking linking;
     struct weir_task    *task;
-    bool                 block = options != NULL && options->size == sizeof *options && options->block;
     int                  rc;
 
     if (task_out == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_begin: task_out is NULL");
     if (check_device(device) != WEIR_OK) return WEIR_E_NO_DEVICE;
     if ((rc = prepare(&s, &task)) != WEIR_OK) return rc;
-    if (naccesses != 0 && !block && (rc = weir__depend_probe(&scope->depend, accesses, naccesses, device->domain)) != WEIR_OK) {
+    if ((rc = check_issuable(&s, options != NULL && options->block)) != WEIR_OK) {
         weir__pool_untake(scope->pool, task);
         scope->counters.tasks_device--;
-        return weir__fail(rc, rc == WEIR_E_PREDECESSOR ? "a predecessor failed" : "a predecessor is not issued yet");
+        return rc;
     }
     linking = (struct weir__linking){.node = &task->node, .extras = &scope->pool->extras, .want = weir__task_want};
     enter_accesses(&s, &linking);
     task->flags |= WEIR__TASK_BLOCKING;
     weir__scope_enter(scope, &linking);
+    /* Only a mutexinoutset neighbour that is not issued can still hold it back. */
     if (!is_ready(task)) weir__wait_until(scope->context, scope->pool, &scope->runner, is_ready, task);
     if ((rc = open_ready(scope, task)) != WEIR_OK) return rc;
     *task_out = task;

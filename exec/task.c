@@ -13,10 +13,11 @@ static struct weir__runner *runner_of(struct weir_task *task, struct weir__runne
     return scope != NULL && weir__scope_is_own(scope) ? &scope->runner : own;
 }
 
-static void settle(struct weir__runner *runner, struct weir__runner *own)
+/* Deal with what became ready; nothing finished stays uncounted. */
+static void settle(struct weir__runner *runner)
 {
     weir__runner_drain(runner);
-    if (runner == own) weir__runner_flush(runner);
+    if (!runner->draining) weir__runner_flush(runner);
 }
 
 static int check_handle(const struct weir_task *task, const char *call)
@@ -73,7 +74,7 @@ static int end(struct weir_task *task, bool flush)
     struct weir__runner own, *runner = runner_of(task, &own);
     int                 rc = weir__issue_close(runner, task, flush);
 
-    settle(runner, &own);
+    settle(runner);
     return rc;
 }
 
@@ -96,7 +97,7 @@ int weir_task_fail(struct weir_task *task, int status)
     if ((rc = leave_open(task, "weir_task_fail")) != WEIR_OK) return rc;
     runner = runner_of(task, &own);
     weir__issue_abandon(runner, task, status);
-    settle(runner, &own);
+    settle(runner);
     weir_task_release(task);
     return WEIR_OK;
 }
@@ -117,7 +118,7 @@ int weir_task_fulfill(struct weir_task *task, int status)
     task->arg = (uintptr_t)(intptr_t)status;
     runner = runner_of(task, &own);
     if (weir__node_unblock(&task->node)) weir__runner_ready(runner, task);
-    settle(runner, &own);
+    settle(runner);
     weir_task_release(task);
     return WEIR_OK;
 }
@@ -216,7 +217,7 @@ static void wait_for(struct weir_task *task)
 
     sync_inline(task);
     weir__context_retire(context, runner);
-    settle(runner, &own);
+    settle(runner);
     if (is_complete(task)) return;
     if (weir__list_push(&task->node.completed, (uintptr_t)&waiter | WEIR__REF_WAITER, &waiter.waiter.next, NULL) != WEIR__PUSHED) return;
     if (task->node.kind & WEIR__NODE_NOTICE) weir__task_want(&task->node);
@@ -242,7 +243,7 @@ int weir_task_test(struct weir_task *task)
         struct weir__runner own = {.context = task->pool->context};
 
         weir__context_retire(own.context, &own);
-        settle(&own, &own);
+        settle(&own);
     }
     return is_complete(task) ? status_of(task) : WEIR_E_PENDING;
 }

@@ -94,7 +94,8 @@ void weir__wait_until(struct weir_context *context, struct weir__pool *pool, str
 
 void weir__context_push(struct weir_context *context, struct weir__queue *queue, struct weir_task *task)
 {
-    if (queue == NULL) queue = &context->inject;
+    /* A scope's queue dies with it: it may hold tasks of that scope only. */
+    if (queue == NULL || (queue->owned && queue != &task->pool->scope->queue)) queue = &context->inject;
     if (weir__queue_push(queue, task)) weir__context_list(context, queue);
     weir__context_wake(context);
 }

@@ -123,9 +123,10 @@ int weir_task_copy(struct weir_task *task, void *to, struct weir_device *to_devi
                    struct weir_device *from_device, size_t bytes)
 {
     struct weir__copy    copy = {.to = to, .from = from, .bytes = bytes};
-    struct weir__stream *stream = open_stream(task);
+    struct weir__stream *stream;
 
-    if (stream == NULL) return WEIR_E_STATE;
+    if (task == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_copy: the task is NULL");
+    if ((stream = open_stream(task)) == NULL) return WEIR_E_STATE;
     if (to == NULL || from == NULL || bytes == 0) return weir__fail(WEIR_E_INVALID, "weir_task_copy: NULL or 0 bytes");
     if (to_device != NULL && to_device != stream->device) {
         return weir__fail(WEIR_E_INVALID, "weir_task_copy: the task is on %s, not on %s", stream->device->info.name, to_device->info.name);
