@@ -18,12 +18,17 @@ static void print(struct weir_context *context)
 
     weir_context_counters(context, &c);
     if (c.tasks == 0) return;
-    fprintf(stderr,
-            "weir: %" PRIu64 " tasks (%" PRIu64 " on devices, %" PRIu64 " failed, %" PRIu64 " cancelled), %" PRIu64
-            " edges: %" PRIu64 " done before, %" PRIu64 " same stream, %" PRIu64 " implied, %" PRIu64
-            " by event, %" PRIu64 " by completion, %" PRIu64 " through the host; at most %" PRIu64 " in flight\n",
-            c.tasks, c.tasks_device, c.failed, c.cancelled, c.edges, c.edges_done, c.edges_stream, c.edges_implied,
-            c.edges_event, c.edges_host, c.edges_host_only, c.peak_in_flight);
+    flockfile(stderr);
+    fprintf(stderr, "weir: %" PRIu64 " tasks (%" PRIu64 " on devices, %" PRIu64 " failed, %" PRIu64 " cancelled)",
+            c.tasks, c.tasks_device, c.failed, c.cancelled);
+    if (c.edges != 0) {
+        fprintf(stderr, ", %" PRIu64 " edges: %" PRIu64 " done before, %" PRIu64 " same stream, %" PRIu64 " implied, ",
+                c.edges, c.edges_done, c.edges_stream, c.edges_implied);
+        fprintf(stderr, "%" PRIu64 " by event, %" PRIu64 " by completion, %" PRIu64 " through the host", c.edges_event,
+                c.edges_host, c.edges_host_only);
+    }
+    fprintf(stderr, "; at most %" PRIu64 " in flight\n", c.peak_in_flight);
+    funlockfile(stderr);
 }
 
 /* In the child of a fork the contexts are the parent's, and so is the lock. */
