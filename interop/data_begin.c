@@ -193,28 +193,44 @@ static int follow(struct weir__region *region)
     return rc;
 }
 
-/* `always` copies into what others created. */
+/* Is it an `always` copy into what others created? */
+static bool is_late(const struct weir__item *item)
+{
+    const uint64_t always = WEIR__MAP_TO | WEIR__MAP_ALWAYS;
+    return (item->type & always) == always && !item->done && item->found.entry && item->bytes;
+}
+
 static int copy_always(struct weir__region *region, struct weir__items *items)
 {
-    bool any = false;
     uintptr_t begin;
     size_t bytes;
     uint64_t point;
-    for (uint32_t i = 0; i < items->n; i++) {
+    bool any = false;
+    int rc = WEIR_OK;
+    for (uint32_t i = 0; i < items->n && !rc; i++) {
         struct weir__item *item = &items->at[i];
-        if ((item->type & (WEIR__MAP_TO | WEIR__MAP_ALWAYS)) != (WEIR__MAP_TO | WEIR__MAP_ALWAYS)) continue;
-        if (item->done || !weir__item_clamp(item, &begin, &bytes)) continue;
-        int rc = weir__region_copy_to(region, &item->found, begin, bytes);
-        if (rc) return rc;
+        if (!is_late(item) || !weir__item_clamp(item, &begin, &bytes)) continue;
         any = true;
+        rc = weir__region_wait(region, item->found.entry);
+        if (!rc) rc = weir__region_copy_to(region, &item->found, begin, bytes);
     }
-    int rc = any ? weir__region_mark(region, &point) : WEIR_OK;
-    for (uint32_t i = 0; i < items->n && any && !rc; i++) {
-        struct weir__item *item = &items->at[i];
-        if (item->type & WEIR__MAP_ALWAYS && item->type & WEIR__MAP_TO && !item->done && item->found.entry)
-            /* Release: pairs with the acquire in weir__table_transfer(). */
-            atomic_store_explicit(&item->found.entry->transfer, point, memory_order_release);
-    }
+    if (!rc && any) rc = weir__region_mark(region, &point);
+    for (uint32_t i = 0; i < items->n && any && !rc; i++)
+        if (is_late(&items->at[i])) /* Release: pairs with the acquire in weir__table_transfer(). */
+            atomic_store_explicit(&items->at[i].found.entry->transfer, point, memory_order_release);
+    return rc;
+}
+
+/* What is written to entries that others created. */
+static int write_to_others(struct weir__region *region, struct weir__items *items)
+{
+    bool any = region->attaches != NULL;
+    for (uint32_t i = 0; i < items->n && !any; i++) any = is_late(&items->at[i]);
+    if (!any) return WEIR_OK;
+    weir__table_lock_writes(region->table);
+    int rc = copy_always(region, items);
+    if (!rc) rc = weir__attach_others(region);
+    weir__table_unlock_writes(region->table);
     return rc;
 }
 
@@ -270,8 +286,7 @@ int weir__data_begin(struct weir__region *region, const struct weir__map_args *a
     if (!rc && region->attaches) rc = weir__attach_own(region);
     if (!rc) rc = publish(region);
     if (!rc) rc = follow(region);
-    if (!rc) rc = copy_always(region, &items);
-    if (!rc && region->attaches) rc = weir__attach_others(region);
+    if (!rc) rc = write_to_others(region, &items);
     if (rc) {
         undo(region);
         return rc;

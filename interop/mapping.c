@@ -21,7 +21,7 @@
  * An entry whose counts are both 0 is dead: nobody can revive it, who brought it there removes it. Between the two an
  * insert may meet it in the tree; then the insert removes it (.linked says so).
  *
- * Lock order: table.lock alone, table.publish_lock alone, entry.lock alone.
+ * Lock order: table.write_lock before any of table.lock, table.publish_lock, entry.lock; each of these alone.
  */
 enum { WALK_MOST = 256, TRIES_MOST = 8, LINES = 32 };
 
@@ -40,7 +40,7 @@ struct weir__table {
     uint64_t random;
     size_t count;
 
-    pthread_mutex_t publish_lock;
+    pthread_mutex_t write_lock, publish_lock;
     pthread_cond_t published;
     _Atomic uint32_t waiters;
 };
@@ -398,6 +398,16 @@ uint64_t weir__table_transfer(struct weir__table *table, struct weir__mapped *en
     return point;
 }
 
+void weir__table_lock_writes(struct weir__table *table)
+{
+    pthread_mutex_lock(&table->write_lock);
+}
+
+void weir__table_unlock_writes(struct weir__table *table)
+{
+    pthread_mutex_unlock(&table->write_lock);
+}
+
 int weir__mapped_add_user(struct weir__mapped *entry, uint64_t point)
 {
     int rc = WEIR_OK;
@@ -438,6 +448,7 @@ int weir__table_create(struct weir_context *context, struct weir_device *device,
     table->attach_always = always && atoi(always) > 0;
     table->random = 0x9e3779b97f4a7c15u;
     pthread_mutex_init(&table->lock, NULL);
+    pthread_mutex_init(&table->write_lock, NULL);
     pthread_mutex_init(&table->publish_lock, NULL);
     pthread_cond_init(&table->published, NULL);
     *table_out = table;
@@ -459,6 +470,7 @@ void weir__table_destroy(struct weir__table *table)
         free(entry);
     }
     pthread_mutex_destroy(&table->lock);
+    pthread_mutex_destroy(&table->write_lock);
     pthread_mutex_destroy(&table->publish_lock);
     pthread_cond_destroy(&table->published);
     free(table);

@@ -165,6 +165,11 @@ void weir__table_publish(struct weir__table *table, struct weir__mapped *entry, 
  * nothing unpublished itself. */
 uint64_t weir__table_transfer(struct weir__table *table, struct weir__mapped *entry);
 
+/* Around writes to what other constructs created, from following the newest transfer to noting the own one: each such
+ * write follows the one before. The caller has nothing unpublished. */
+void weir__table_lock_writes(struct weir__table *table);
+void weir__table_unlock_writes(struct weir__table *table);
+
 /* Remember that work up to @point uses the entry. WEIR_E_NO_MEMORY: nothing remembered. */
 WEIR_MUST_CHECK int weir__mapped_add_user(struct weir__mapped *entry, uint64_t point);
 
