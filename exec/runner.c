@@ -9,7 +9,7 @@
 
 /* ---- mutexinoutset: a task takes its locks when nothing else holds it back ---- */
 
-/* Order the task behind the tail of one lock. */
+/* Order the task behind the tail of one lock. Leaves in extra->link the point whose notice must be asked for, or 0. */
 static void lock_behind(struct weir_task *task, struct weir__extra *extra, int32_t *links)
 {
     struct weir__lock  *lock = (struct weir__lock *)extra->value;
@@ -17,13 +17,18 @@ static void lock_behind(struct weir_task *task, struct weir__extra *extra, int32
     struct weir__node  *tail = lock->tail.node, *node = &task->node;
     bool                device = tail != NULL && tail->domain != 0 && tail->domain == node->domain;
 
+    extra->link = 0;
     lock->tail.node = node;
     lock->tail.id = node->id;
     if (tail == NULL || tail == node) return;
     switch (weir__list_push(device ? &tail->issued : &tail->completed, (uintptr_t)order | WEIR__REF_EXTRA, &order->link, NULL)) {
     case WEIR__PUSHED:
         (*links)++;
-        if (!device && (tail->kind & WEIR__NODE_NOTICE)) weir__task_want(tail);
+        /* Sequentially consistent: see weir__issue_close(). The tail cannot be gone before it drops its locks. */
+        if (!device && (tail->kind & WEIR__NODE_NOTICE) &&
+            atomic_load_explicit(&tail->issued, memory_order_seq_cst) == WEIR__REF_CLOSED) {
+            extra->link = tail->point;
+        }
         return;
     default: order->link = device ? tail->point : 0; return;
     }
@@ -44,6 +49,10 @@ static bool take_locks(struct weir_task *task)
         if ((e & 7) == WEIR__EXTRA_LOCK) lock_behind(task, weir__extra_of(e), &links);
     }
     pthread_mutex_unlock(&context->lock_of_locks);
+    /* A notice may come at once, on this thread, and finish tasks that have locks. */
+    for (uintptr_t e = (uintptr_t)task->node.extra; e != 0; e = weir__extra_of(e)->next) {
+        if ((e & 7) == WEIR__EXTRA_LOCK && weir__extra_of(e)->link != 0) weir__point_want(context, weir__extra_of(e)->link);
+    }
     return atomic_fetch_sub_explicit(&task->node.pending, WEIR__PENDING_BIAS - links, memory_order_acq_rel) ==
            WEIR__PENDING_BIAS - links;
 }

@@ -87,6 +87,7 @@ int weir_scope_create(struct weir_context *context, const struct weir_scope_opti
     scope->pool->scope = scope;
     scope->base = atomic_load_explicit(&scope->pool->completed, memory_order_relaxed); /* nothing is in flight */
     scope->window = options != NULL && options->window != 0 ? options->window : context->window;
+    scope->limit = scope->window;
     scope->runner = (struct weir__runner){.context = context, .queue = &scope->queue};
     scope->queue.owned = true;
     scope->sweep_at = FIRST_SWEEP;

@@ -21,6 +21,7 @@ struct weir_scope {
     struct weir__runner  runner; /* the submitter's */
     struct weir__queue   queue;
     uint32_t             window;
+    uint32_t             limit;     /* tasks in flight now allowed: the window, more after it was exceeded */
     uint64_t             next_id, end_id;
     _Atomic(void *)      owner;     /* names the thread that submitted last */
     uint64_t             recent[4]; /* newest points issued by the submitter, by stream id modulo 4 */

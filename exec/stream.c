@@ -242,13 +242,21 @@ static void retire_in_order(struct weir__stream *stream, uint64_t until, struct 
     stream->ops->forget(stream->handle, position);
 }
 
-static bool may_have_failed(struct weir__stream *stream)
+/* Any device's failure matters: a consumer here may follow a task there. */
+static bool may_have_failed(struct weir_context *context)
 {
-    const _Atomic uint64_t *failures = stream->device->info.failures;
+    /* Relaxed: once true, always true; until then the devices are asked. */
+    if (atomic_load_explicit(&context->failures, memory_order_relaxed)) return true;
+    for (uint32_t i = 0; i < context->ndevices; i++) {
+        const _Atomic uint64_t *failures = context->devices[i]->info.failures;
 
-    /* Acquire: a backend counts a failure before it publishes the position of the failed stretch, and no stretch that
-     * depends on it is complete earlier; pairs with the backend's release of its completed position. */
-    return failures == NULL || atomic_load_explicit(failures, memory_order_acquire) != 0;
+        /* Acquire: a backend counts a failure before it publishes the position of the failed stretch, and no stretch that
+         * depends on it is complete earlier; pairs with the backend's release of its completed position. */
+        if (failures != NULL && atomic_load_explicit(failures, memory_order_acquire) == 0) continue;
+        atomic_store_explicit(&context->failures, true, memory_order_relaxed);
+        return true;
+    }
+    return false;
 }
 
 bool weir__stream_retire(struct weir__stream *stream, struct weir__runner *runner)
@@ -259,7 +267,7 @@ bool weir__stream_retire(struct weir__stream *stream, struct weir__runner *runne
 
     completed = stream->ops->completed(stream->handle, NULL);
     if (completed == atomic_load_explicit(&stream->retired, memory_order_relaxed)) return true; /* a hint is enough */
-    if (may_have_failed(stream)) {
+    if (may_have_failed(context)) {
         pthread_mutex_lock(&context->failure_lock);
         retire_in_order(stream, UINT64_MAX, &retired);
         pthread_mutex_unlock(&context->failure_lock);

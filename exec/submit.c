@@ -5,8 +5,9 @@
 #include <exec/issue.h>
 
 #define ID_BLOCK 256
-#define FIRST_PATIENCE_NS 2000000
-#define MAX_PATIENCE_NS 64000000
+#define FIRST_PATIENCE_NS 100000000u
+#define MAX_PATIENCE_NS 1000000000u
+#define SETTLE_NS 1000000u
 
 static _Thread_local char this_thread; /* its address names the thread */
 
@@ -18,11 +19,10 @@ bool weir__scope_is_own(const struct weir_scope *scope)
 
 /* ---- back-pressure ---- */
 
-static bool has_room(void *arg)
+static bool has_room(struct weir_scope *scope)
 {
-    struct weir__pool *pool = arg;
-
-    return pool->free != NULL || weir__pool_collect(pool);
+    weir__pool_collect(scope->pool);
+    return scope->pool->used < scope->limit;
 }
 
 /* Run one ready host task of the scope's own queue. */
@@ -44,17 +44,42 @@ static bool help(struct weir_scope *scope)
 static bool others_are_busy(struct weir_context *context)
 {
     /* Relaxed: an estimate, asked for again after a short sleep. */
-    return weir__context_device_busy(context) ||
+    return weir__context_device_busy(context) || atomic_load_explicit(&context->looking, memory_order_relaxed) != 0 ||
            atomic_load_explicit(&context->nworkers, memory_order_relaxed) >
                atomic_load_explicit(&context->parked, memory_order_relaxed);
+}
+
+/* Find out what is done; finish it and what becomes ready by it. */
+static void collect(struct weir_scope *scope)
+{
+    weir__context_retire(scope->context, &scope->runner);
+    weir__runner_drain(&scope->runner);
+    weir__runner_flush(&scope->runner);
+}
+
+/* Sleep until tasks of the scope are finished. False: none were in that time. */
+static bool sleep_for_room(struct weir_scope *scope, uint64_t limit_ns)
+{
+    struct weir__pool *pool = scope->pool;
+    uint32_t           event;
+
+    atomic_fetch_add_explicit(&pool->waiters, 1, memory_order_seq_cst); /* see wait.c */
+    event = atomic_load_explicit(&pool->event, memory_order_seq_cst);
+    if (!has_room(scope)) {
+        weir__context_notify(scope->context);
+        weir__futex_wait(&pool->event, event, limit_ns);
+    }
+    atomic_fetch_sub_explicit(&pool->waiters, 1, memory_order_seq_cst);
+    collect(scope);
+    return has_room(scope) || atomic_load_explicit(&pool->event, memory_order_seq_cst) != event;
 }
 
 /* The window is full: run what is ready, collect what is done, wait a while for others. False: nothing came back. */
 static bool wait_for_room(struct weir_scope *scope)
 {
     struct weir__runner *runner = &scope->runner;
-    struct weir__pool   *pool = scope->pool;
-    uint32_t             enough = pool->total / 2;
+    uint32_t             enough = scope->limit / 2 + 1;
+    unsigned             quiet = 0;
 
     scope->counters.window_waits++;
     runner->keeps = true;
@@ -62,54 +87,47 @@ static bool wait_for_room(struct weir_scope *scope)
     runner->keeps = false;
     if (runner->kept != NULL) weir__context_push(scope->context, &scope->queue, runner->kept);
     runner->kept = NULL;
-    weir__context_retire(scope->context, runner);
-    weir__runner_drain(runner);
-    weir__runner_flush(runner);
-    while (!has_room(pool) && others_are_busy(scope->context)) {
-        uint32_t event;
-
-        atomic_fetch_add_explicit(&pool->waiters, 1, memory_order_seq_cst); /* see wait.c */
-        event = atomic_load_explicit(&pool->event, memory_order_seq_cst);
-        if (!has_room(pool)) {
-            weir__context_notify(scope->context);
-            weir__futex_wait(&pool->event, event, scope->patience_ns);
+    collect(scope);
+    while (!has_room(scope)) {
+        if (help(scope)) {
+            collect(scope);
+        } else if (others_are_busy(scope->context)) {
+            quiet = 0;
+            if (!sleep_for_room(scope, scope->patience_ns)) return false;
+        } else if (quiet++ != 0 || !sleep_for_room(scope, SETTLE_NS)) {
+            /* Twice: a completion may have been on its way between a device and us. */
+            return has_room(scope);
         }
-        atomic_fetch_sub_explicit(&pool->waiters, 1, memory_order_seq_cst);
-        weir__context_retire(scope->context, runner);
-        weir__runner_drain(runner);
-        weir__runner_flush(runner);
-        if (atomic_load_explicit(&pool->event, memory_order_seq_cst) == event && !has_room(pool)) break;
     }
-    if (!has_room(pool)) return false;
     scope->patience_ns = FIRST_PATIENCE_NS;
     return true;
 }
 
-/* Past the window with nothing that is sure to finish: half as much again, and more patience the next time. */
-static int exceed(struct weir_scope *scope)
+/* Memory, after back-pressure unless @force. */
+static int make_room(struct weir_scope *scope, bool force)
 {
-    uint32_t until = scope->pool->total + scope->pool->total / 2;
-    int      rc = WEIR_OK;
-
-    scope->counters.window_exceeded++;
-    scope->patience_ns = 2 * scope->patience_ns < MAX_PATIENCE_NS ? 2 * scope->patience_ns : MAX_PATIENCE_NS;
-    while (scope->pool->total < until && rc == WEIR_OK) rc = weir__pool_grow(scope->pool);
-    return scope->pool->free != NULL ? WEIR_OK : rc;
+    weir__pool_collect(scope->pool);
+    if (!force && scope->pool->used >= scope->limit) {
+        weir__runner_flush(&scope->runner);
+        weir__scope_sweep(scope, false);
+        if (scope->patience_ns == 0) scope->patience_ns = FIRST_PATIENCE_NS;
+        if (!has_room(scope) && !wait_for_room(scope)) {
+            /* Nothing that is sure to finish: half as much again, and more patience the next time. */
+            scope->counters.window_exceeded++;
+            scope->limit += scope->limit / 2 + 1;
+            scope->patience_ns = 2 * scope->patience_ns < MAX_PATIENCE_NS ? 2 * scope->patience_ns : MAX_PATIENCE_NS;
+        }
+    }
+    return scope->pool->free != NULL ? WEIR_OK : weir__pool_grow(scope->pool);
 }
 
 struct weir_task *weir__scope_take_task(struct weir_scope *scope, bool force)
 {
     struct weir__pool *pool = scope->pool;
 
-    if (pool->free == NULL && !weir__pool_collect(pool)) {
-        int rc = WEIR_OK;
+    if (__builtin_expect(pool->free == NULL || pool->used >= scope->limit, 0)) {
+        int rc = make_room(scope, force);
 
-        weir__runner_flush(&scope->runner);
-        weir__scope_sweep(scope, false);
-        if (scope->patience_ns == 0) scope->patience_ns = FIRST_PATIENCE_NS;
-        if (has_room(pool)) rc = WEIR_OK;
-        else if (force || pool->total < scope->window) rc = weir__pool_grow(pool);
-        else if (!wait_for_room(scope)) rc = exceed(scope);
         if (rc != WEIR_OK) {
             weir__fail(rc, "no memory for a task");
             return NULL;
@@ -423,11 +441,15 @@ int weir_task_begin(struct weir_scope *scope, struct weir_device *device, const 
 
 int weir_scope_wait_for(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses)
 {
-    struct weir_task *task;
-    struct submission s = {scope, accesses, naccesses, NULL, &task, NULL, 0, 0, WEIR__TASK_EMPTY};
-    int               rc = submit(&s);
+    struct weir_task    *task;
+    struct submission    s = {scope, accesses, naccesses, NULL, &task, NULL, 0, 0, WEIR__TASK_EMPTY};
+    struct weir__linking linking;
+    int                  rc = prepare(&s, &task);
 
     if (rc != WEIR_OK) return rc;
+    linking = (struct weir__linking){.node = &task->node, .extras = &scope->pool->extras, .want = weir__task_want};
+    if (naccesses != 0) weir__depend_peek(&scope->depend, accesses, naccesses, &linking);
+    weir__scope_enter(scope, &linking);
     rc = weir_task_wait(task);
     weir_task_release(task);
     return rc;

@@ -9,6 +9,8 @@ bool weir__task_drop(struct weir_task *task);
 /* Somebody needs the completion of a device task: ask its stream for a notice, if it is issued already; else whoever
  * issues it does. */
 void weir__task_want(struct weir__node *node);
+/* Ask for a notice when the point is reached. */
+void weir__point_want(struct weir_context *context, uint64_t point);
 /* Put a ready host task on a queue (NULL: the one for tasks without a home) and see that somebody looks. */
 void weir__context_push(struct weir_context *context, struct weir__queue *queue, struct weir_task *task);
 /* Wake those who wait on the pool. */

@@ -100,15 +100,19 @@ void weir__context_push(struct weir_context *context, struct weir__queue *queue,
     weir__context_wake(context);
 }
 
+void weir__point_want(struct weir_context *context, uint64_t point)
+{
+    struct weir__stream *stream = context->streams[weir__point_stream(point)];
+
+    /* A backend that cannot has failed for good, and says so to everybody who waits. */
+    (void)stream->ops->notify(stream->handle, weir__point_position(point));
+}
+
 void weir__task_want(struct weir__node *node)
 {
-    struct weir_context *context = weir__task_of(node)->pool->context;
-    struct weir__stream *stream;
-
     /* Sequentially consistent: see weir__issue_close(). */
     if (atomic_load_explicit(&node->issued, memory_order_seq_cst) != WEIR__REF_CLOSED || node->point == 0) return;
-    stream = context->streams[weir__point_stream(node->point)];
-    stream->ops->notify(stream->handle, weir__point_position(node->point));
+    weir__point_want(weir__task_of(node)->pool->context, node->point);
 }
 
 bool weir__task_drop(struct weir_task *task)

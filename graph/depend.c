@@ -234,6 +234,27 @@ void weir__depend_enter(struct weir__depend *depend, const struct weir_access *a
     }
 }
 
+void weir__depend_peek(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking)
+{
+    for (size_t i = 0; i < n; i++) {
+        uintptr_t key = (uintptr_t)accesses[i].address;
+
+        if (accesses[i].kind == WEIR_ACCESS_AFTER) {
+            weir__node_link(linking, (struct weir__node *)key, ((struct weir__node *)key)->id);
+        } else if (accesses[i].kind == WEIR_ACCESS_ALL_MEMORY) {
+            weir__node_link(linking, depend->base.node, depend->base.id);
+            each(depend, link_group, linking);
+        } else if (depend->ranges != NULL) {
+            weir__ranges_peek(depend->ranges, key, accesses[i].bytes, accesses[i].kind, linking);
+        } else {
+            struct weir__entry *entry = depend->bits != 0 ? locate(depend->entries, depend->bits, key) : NULL;
+
+            if (entry != NULL && entry->key != 0) weir__entry_peek(entry, accesses[i].kind, linking);
+            else weir__node_link(linking, depend->base.node, depend->base.id);
+        }
+    }
+}
+
 struct probe {
     uint8_t domain;
     int     worst;

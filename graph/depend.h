@@ -40,6 +40,9 @@ int weir__depend_reserve(struct weir__depend *depend, const struct weir_access *
 /* Enter the accesses of linking->node and make its edges. */
 void weir__depend_enter(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking);
 
+/* The edges of linking->node without entering it: nobody will depend on it. After weir__depend_reserve(). */
+void weir__depend_peek(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking);
+
 /*
  * Could a task of @domain with these accesses be issued at once?
  * Returns WEIR_OK; WEIR_E_PREDECESSOR (one has failed); WEIR_E_NOT_ISSUED.
@@ -62,6 +65,7 @@ int weir__ranges_cut(struct weir__ranges *ranges, const struct weir__ref *base, 
 int weir__ranges_reserve(struct weir__ranges *ranges, uintptr_t begin, size_t bytes, unsigned kind, size_t *edges);
 void weir__ranges_access(struct weir__ranges *ranges, uintptr_t begin, size_t bytes, unsigned kind,
                          struct weir__linking *linking, struct weir__fencer *fencer);
+void weir__ranges_peek(struct weir__ranges *ranges, uintptr_t begin, size_t bytes, unsigned kind, struct weir__linking *linking);
 int weir__ranges_probe(struct weir__ranges *ranges, const struct weir__ref *base, uintptr_t begin, size_t bytes,
                        unsigned kind, uint8_t domain);
 /* Call @visit for every entry. */

@@ -181,6 +181,11 @@ void weir__entry_access(struct weir__entry *entry, unsigned kind, struct weir__l
     if (kind == WEIR_ACCESS_MUTEXINOUTSET) take_lock(entry, linking);
 }
 
+void weir__entry_peek(const struct weir__entry *entry, unsigned kind, struct weir__linking *linking)
+{
+    weir__group_link(joins(entry, kind) ? &entry->before : &entry->now, linking);
+}
+
 int weir__ref_probe(const struct weir__ref *ref, uint8_t domain)
 {
     const struct weir__node *node = ref->node;

@@ -65,7 +65,9 @@ static inline struct weir__lock *weir__entry_lock(const struct weir__entry *entr
 int weir__entry_reserve(struct weir__entry *entry, unsigned kind, size_t *edges);
 /* The access itself; cannot fail after weir__entry_reserve(). */
 void weir__entry_access(struct weir__entry *entry, unsigned kind, struct weir__linking *linking, struct weir__fencer *fencer);
-/* Edges from every member of the newest group. */
+/* The edges of an access that is not made. */
+void weir__entry_peek(const struct weir__entry *entry, unsigned kind, struct weir__linking *linking);
+/* Edges from every member of a group. */
 void weir__group_link(const struct weir__group *group, struct weir__linking *linking);
 /* WEIR_OK, WEIR_E_NOT_ISSUED or WEIR_E_PREDECESSOR for a task of @domain with that access. */
 int weir__entry_probe(const struct weir__entry *entry, unsigned kind, uint8_t domain);

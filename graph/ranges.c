@@ -204,6 +204,14 @@ void weir__ranges_access(struct weir__ranges *ranges, uintptr_t begin, size_t by
     ranges->count -= last - first - 1;
 }
 
+void weir__ranges_peek(struct weir__ranges *ranges, uintptr_t begin, size_t bytes, unsigned kind, struct weir__linking *linking)
+{
+    if (bytes == 0) return;
+    for (size_t i = lower(ranges, begin); i < ranges->count && ranges->sorted[i]->entry.key < begin + bytes; i++) {
+        weir__entry_peek(&ranges->sorted[i]->entry, kind, linking);
+    }
+}
+
 int weir__ranges_probe(struct weir__ranges *ranges, const struct weir__ref *base, uintptr_t begin, size_t bytes,
                        unsigned kind, uint8_t domain)
 {
