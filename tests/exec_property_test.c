@@ -233,6 +233,8 @@ static void expect(struct run *run)
     oracle_cancel(&run->relation, run->failed, run->cancelled);
 }
 
+static bool has_body(const struct dag_task *task) { return task->form != DAG_EXTERNAL && task->form != DAG_WAIT_FOR; }
+
 static void check_order(const struct run *run)
 {
     const struct dag_task *tasks = run->dag_scope->tasks;
@@ -244,8 +246,7 @@ static void check_order(const struct run *run)
             if (tasks[i].start == 0) continue;
             if (oracle_has(run->relation.before[j], i) && tasks[j].form != DAG_EXTERNAL && tasks[i].end > tasks[j].start)
                 problem_pair(run, "a predecessor ended after its successor started", i, j);
-            if (oracle_has(run->relation.exclusive[j], i) && tasks[j].form != DAG_EXTERNAL &&
-                tasks[i].form != DAG_EXTERNAL && tasks[i].end > tasks[j].start && tasks[j].end > tasks[i].start)
+            if (oracle_has(run->relation.exclusive[j], i) && has_body(&tasks[i]) && has_body(&tasks[j]) && tasks[i].end > tasks[j].start && tasks[j].end > tasks[i].start)
                 problem_pair(run, "mutually exclusive tasks overlapped", i, j);
         }
     }
