@@ -18,11 +18,11 @@
 
 /* ---- fork ---- */
 
-static _Atomic uint32_t generation;
+_Atomic uint32_t weir__generation;
 
 static void in_child(void)
 {
-    atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed); /* the child has one thread */
+    atomic_fetch_add_explicit(&weir__generation, 1, memory_order_relaxed); /* the child has one thread */
 }
 
 static void watch_forks(void)
@@ -30,14 +30,8 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, in_child);
 }
 
-uint32_t weir__process_generation(void)
+int weir__fail_forked(void)
 {
-    return atomic_load_explicit(&generation, memory_order_relaxed); /* changes only in a child, before its main thread runs */
-}
-
-int weir__context_check(const struct weir_context *context)
-{
-    if (__builtin_expect(context->generation == weir__process_generation(), 1)) return WEIR_OK;
     return weir__fail(WEIR_E_FORKED, "%s", weir_error_string(WEIR_E_FORKED));
 }
 
@@ -196,7 +190,7 @@ int weir_context_create(const struct weir_context_options *options, struct weir_
     context = aligned_alloc(64, (sizeof *context + 63) & ~(size_t)63);
     if (context == NULL) return weir__fail(WEIR_E_NO_MEMORY, "no memory for a context");
     memset(context, 0, sizeof *context);
-    context->generation = weir__process_generation();
+    context->generation = atomic_load_explicit(&weir__generation, memory_order_relaxed); /* as in weir__context_check() */
     if (o.window == 0) o.window = weir__environment_number("WEIR_WINDOW", DEFAULT_WINDOW, 1, MAX_WINDOW);
     if (o.workers == 0) o.workers = weir__environment_number("WEIR_WORKERS", cores > 2 ? (uint32_t)cores : 2, 1, WEIR__MAX_WORKERS);
     if (o.host_devices == 0) o.host_devices = weir__environment_number("WEIR_HOST_DEVICES", 1, 0, 64);

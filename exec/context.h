@@ -97,10 +97,18 @@ struct weir_context {
     pthread_mutex_t           certificate_lock;
 };
 
-/* Number of forks that this process is away from the one that loaded the library. */
-uint32_t weir__process_generation(void);
+/* Number of forks that this process is away from the one that loaded the library. Changes only in a child of fork, before
+ * its first statement. */
+extern _Atomic uint32_t weir__generation;
+int weir__fail_forked(void);
+
 /* WEIR_OK, or WEIR_E_FORKED with a text. */
-int weir__context_check(const struct weir_context *context);
+static inline int weir__context_check(const struct weir_context *context)
+{
+    /* Relaxed: see above. */
+    if (__builtin_expect(context->generation == atomic_load_explicit(&weir__generation, memory_order_relaxed), 1)) return WEIR_OK;
+    return weir__fail_forked();
+}
 
 /* A queue got its first task: put it on the active list and see that somebody looks. */
 void weir__context_list(struct weir_context *context, struct weir__queue *queue);

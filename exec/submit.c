@@ -216,7 +216,9 @@ static int check(const struct submission *s)
         return weir__fail(WEIR_E_VERSION, "struct weir_task_options of %zu bytes is not known", s->options->size);
     }
     for (size_t i = 0; i < s->naccesses; i++) {
-        if (s->accesses[i].kind == WEIR_ACCESS_AFTER && (rc = check_after(s, &s->accesses[i])) != WEIR_OK) return rc;
+        if (__builtin_expect(s->accesses[i].kind == WEIR_ACCESS_AFTER, 0) && (rc = check_after(s, &s->accesses[i])) != WEIR_OK) {
+            return rc;
+        }
     }
     if (s->device != NULL && s->device->context != s->scope->context) {
         return weir__fail(WEIR_E_NO_DEVICE, "the device belongs to another context");

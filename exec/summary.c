@@ -36,7 +36,7 @@ static void at_exit(void)
 {
     struct weir_context *context = watched;
 
-    if (context == NULL || context->generation != weir__process_generation()) return;
+    if (context == NULL || context->generation != atomic_load_explicit(&weir__generation, memory_order_relaxed) /* see there */) return;
     pthread_mutex_lock(&lock);
     for (context = watched; context != NULL; context = context->summary_next) print(context);
     watched = NULL;

@@ -123,21 +123,26 @@ static int check(const struct weir_access *access)
     return WEIR_OK;
 }
 
+static void entry_init(struct weir__depend *depend, struct weir__entry *entry, uintptr_t key)
+{
+    entry->key = key;
+    entry->now.first = depend->base;
+    entry->lock_kind = WEIR_ACCESS_OUT;
+    depend->used++;
+}
+
 static int reserve_entries(struct weir__depend *depend, const struct weir_access *accesses, size_t n, size_t *edges)
 {
-    int rc = 2 * (depend->used + n) > capacity_of(depend) ? rebuild(depend, n) : WEIR_OK;
+    int rc = __builtin_expect(2 * (depend->used + n) > capacity_of(depend), 0) ? rebuild(depend, n) : WEIR_OK;
 
     for (size_t i = 0; i < n && rc == WEIR_OK; i++) {
+        uintptr_t           key = (uintptr_t)accesses[i].address;
         struct weir__entry *entry;
 
         if (accesses[i].kind == WEIR_ACCESS_AFTER) continue;
-        entry = locate(depend->entries, depend->bits, (uintptr_t)accesses[i].address);
-        if (entry->key == 0) {
-            entry->key = (uintptr_t)accesses[i].address;
-            entry->now.first = depend->base;
-            entry->lock_kind = WEIR_ACCESS_OUT;
-            depend->used++;
-        }
+        entry = locate(depend->entries, depend->bits, key);
+        if (entry->key == 0) entry_init(depend, entry, key);
+        if (i < WEIR__DEPEND_FOUND) depend->found[i] = entry;
         rc = weir__entry_reserve(entry, accesses[i].kind, edges);
     }
     return rc;
@@ -173,11 +178,16 @@ int weir__depend_reserve(struct weir__depend *depend, const struct weir_access *
     int    rc;
 
     for (size_t i = 0; i < n; i++) {
-        if ((rc = check(&accesses[i])) != WEIR_OK) return rc;
-        all |= accesses[i].kind == WEIR_ACCESS_ALL_MEMORY;
-        edges += accesses[i].kind == WEIR_ACCESS_AFTER;
+        const struct weir_access *access = &accesses[i];
+
+        if (__builtin_expect(access->kind - 1u >= WEIR_ACCESS_ALL_MEMORY - 1 || access->address == NULL ||
+                                 access->bytes > UINTPTR_MAX - (uintptr_t)access->address, 0)) {
+            if ((rc = check(access)) != WEIR_OK) return rc;
+            all |= access->kind == WEIR_ACCESS_ALL_MEMORY;
+            edges += access->kind == WEIR_ACCESS_AFTER;
+        }
     }
-    if (all) {
+    if (__builtin_expect(all, 0)) {
         edges++;
         each(depend, count_group, &edges);
     } else {
@@ -206,31 +216,40 @@ static void enter_all_memory(struct weir__depend *depend, struct weir__linking *
     depend->base.id = linking->node->id;
 }
 
-void weir__depend_enter(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking)
+/* Explicit edges first; true if there is an all-memory access. */
+static bool enter_special(const struct weir_access *accesses, size_t n, struct weir__linking *linking)
 {
     bool all = false;
 
     for (size_t i = 0; i < n; i++) {
-        if (accesses[i].kind == WEIR_ACCESS_AFTER) {
-            struct weir__node *pred = (struct weir__node *)(uintptr_t)accesses[i].address;
+        struct weir__node *pred = (struct weir__node *)(uintptr_t)accesses[i].address;
 
-            weir__node_link(linking, pred, pred->id);
-        }
+        if (accesses[i].kind == WEIR_ACCESS_AFTER) weir__node_link(linking, pred, pred->id);
         all |= accesses[i].kind == WEIR_ACCESS_ALL_MEMORY;
     }
-    if (all) {
+    return all;
+}
+
+void weir__depend_enter(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking)
+{
+    unsigned special = 0;
+
+    for (size_t i = 0; i < n; i++) special |= accesses[i].kind >= WEIR_ACCESS_ALL_MEMORY;
+    if (__builtin_expect(special, 0) && enter_special(accesses, n, linking)) {
         enter_all_memory(depend, linking);
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        uintptr_t key = (uintptr_t)accesses[i].address;
+        uintptr_t           key = (uintptr_t)accesses[i].address;
+        struct weir__entry *entry;
 
         if (accesses[i].kind == WEIR_ACCESS_AFTER) continue;
-        if (depend->ranges != NULL) {
+        if (__builtin_expect(depend->ranges != NULL, 0)) {
             weir__ranges_access(depend->ranges, key, accesses[i].bytes, accesses[i].kind, linking, depend->fencer);
-        } else {
-            weir__entry_access(locate(depend->entries, depend->bits, key), accesses[i].kind, linking, depend->fencer);
+            continue;
         }
+        entry = i < WEIR__DEPEND_FOUND ? depend->found[i] : locate(depend->entries, depend->bits, key);
+        weir__entry_access(entry, accesses[i].kind, linking, depend->fencer);
     }
 }
 

@@ -13,6 +13,7 @@
 #include <graph/group.h>
 #include <weir/task.h>
 
+#define WEIR__DEPEND_FOUND 8
 #define WEIR__DEPEND_SPARE 2 /* extras that are left for the caller after weir__depend_reserve() */
 
 struct weir__ranges;
@@ -24,6 +25,8 @@ struct weir__depend {
     uint32_t             used;
     struct weir__ref     base;   /* the newest all-memory task: what an address without an entry depends on */
     struct weir__fencer *fencer;
+    /* Where weir__depend_reserve() found the first accesses, for weir__depend_enter(). */
+    struct weir__entry  *found[WEIR__DEPEND_FOUND];
 };
 
 /* @fencer is borrowed. Allocates nothing before the first access; @ranges: WEIR_E_NO_MEMORY is possible. */

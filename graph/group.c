@@ -6,9 +6,6 @@
 
 #include <weir/task.h>
 
-#define FENCE_MEMBERS 4  /* a group of fewer is linked directly every time */
-#define PURGE_MEMBERS 16 /* lists that reach this are purged before they are linked or grow */
-
 static bool ref_is_done(const struct weir__ref *ref)
 {
     return ref->node == NULL || ref->node->id != ref->id || weir__node_is_done(ref->node);
@@ -39,7 +36,7 @@ static int group_reserve(struct weir__group *group)
     size_t             count = more != NULL ? more->count : 0, capacity;
 
     if (more != NULL && more->capacity > count) return WEIR_OK;
-    if (count >= PURGE_MEMBERS) {
+    if (count >= WEIR__PURGE_MEMBERS) {
         group_purge(group);
         count = more->count;
         if (count <= more->capacity / 2) return WEIR_OK;
@@ -78,15 +75,6 @@ static void group_add(struct weir__group *group, struct weir__node *node)
     if (!group_has(group, node)) group->more->ref[group->more->count++] = ref;
 }
 
-void weir__group_link(const struct weir__group *group, struct weir__linking *linking)
-{
-    weir__node_link(linking, group->first.node, group->first.id);
-    if (group->more == NULL) return;
-    for (uint32_t i = 0; i < group->more->count; i++) {
-        weir__node_link(linking, group->more->ref[i].node, group->more->ref[i].id);
-    }
-}
-
 /* Replace a large group by a fence behind it. Without memory the group stays: more edges, the same order. */
 static void group_fence(struct weir__group *group, struct weir__fencer *fencer)
 {
@@ -96,7 +84,7 @@ static void group_fence(struct weir__group *group, struct weir__fencer *fencer)
     bool                 first = true;
 
     group_purge(group);
-    if (group_count(group) < FENCE_MEMBERS) return;
+    if (group_count(group) < WEIR__FENCE_MEMBERS) return;
     for (uint32_t i = 0; i <= group->more->count; i++) {
         const struct weir__ref *ref = i == 0 ? &group->first : &group->more->ref[i - 1];
 
@@ -119,9 +107,9 @@ static bool joins(const struct weir__entry *entry, unsigned kind)
     return kind == weir__entry_kind(entry) && (kind == WEIR_ACCESS_IN || kind >= WEIR_ACCESS_MUTEXINOUTSET);
 }
 
-int weir__entry_reserve(struct weir__entry *entry, unsigned kind, size_t *edges)
+int weir__entry_reserve_slow(struct weir__entry *entry, unsigned kind, size_t *edges)
 {
-    if (group_count(&entry->now) >= PURGE_MEMBERS) group_purge(&entry->now);
+    if (group_count(&entry->now) >= WEIR__PURGE_MEMBERS) group_purge(&entry->now);
     if (joins(entry, kind)) {
         if (group_reserve(&entry->now) != WEIR_OK) return WEIR_E_NO_MEMORY;
         *edges += 2 * group_count(&entry->before); /* a fence and the task */
@@ -155,26 +143,21 @@ static void take_lock(struct weir__entry *entry, struct weir__linking *linking)
     atomic_fetch_add_explicit(&lock->references, 1, memory_order_relaxed);
 }
 
-void weir__entry_access(struct weir__entry *entry, unsigned kind, struct weir__linking *linking, struct weir__fencer *fencer)
+void weir__entry_access_slow(struct weir__entry *entry, unsigned kind, struct weir__linking *linking, struct weir__fencer *fencer)
 {
     if (joins(entry, kind)) {
         /* Named twice. Not only for speed: a fence made now would wait for the node, and the node for the fence. */
         if (group_has(&entry->now, linking->node)) return;
-        if (entry->before.more != NULL && entry->before.more->count >= FENCE_MEMBERS) group_fence(&entry->before, fencer);
+        if (weir__group_more(&entry->before) >= WEIR__FENCE_MEMBERS) group_fence(&entry->before, fencer);
         weir__group_link(&entry->before, linking);
         group_add(&entry->now, linking->node);
     } else {
-        weir__group_link(&entry->now, linking);
-        if (kind == WEIR_ACCESS_OUT || kind == WEIR_ACCESS_INOUT) {
-            group_clear(&entry->now);
-        } else {
-            struct weir__group before = entry->before;
+        struct weir__refs *more = entry->before.more;
 
-            entry->before = entry->now;
-            entry->now = before;
-        }
-        group_clear(kind == WEIR_ACCESS_OUT || kind == WEIR_ACCESS_INOUT ? &entry->before : &entry->now);
-        group_add(&entry->now, linking->node);
+        weir__group_link(&entry->now, linking);
+        entry->before = entry->now;
+        if (more != NULL) more->count = 0;
+        entry->now = (struct weir__group){{linking->node, linking->node->id}, more};
         /* The lock stays with the entry: a later group depends on all who ever took it. */
         entry->lock_kind = (entry->lock_kind & ~(uintptr_t)7) | kind;
     }

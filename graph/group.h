@@ -13,6 +13,11 @@
  */
 
 #include <graph/node.h>
+#include <weir/task.h>
+
+/* As unsigned, next to the kinds in the low bits of an entry. */
+#define WEIR__KIND_IN  ((unsigned)WEIR_ACCESS_IN)
+#define WEIR__KIND_OUT ((unsigned)WEIR_ACCESS_OUT)
 
 struct weir__ref {
     struct weir__node *node; /* NULL: none */
@@ -61,14 +66,63 @@ static inline struct weir__lock *weir__entry_lock(const struct weir__entry *entr
     return (struct weir__lock *)(entry->lock_kind & ~(uintptr_t)7);
 }
 
+#define WEIR__FENCE_MEMBERS 4  /* a group of fewer is linked directly every time */
+#define WEIR__PURGE_MEMBERS 16 /* lists that reach this are purged before they are linked or grow */
+
+int  weir__entry_reserve_slow(struct weir__entry *entry, unsigned kind, size_t *edges);
+void weir__entry_access_slow(struct weir__entry *entry, unsigned kind, struct weir__linking *linking, struct weir__fencer *fencer);
+
+static inline uint32_t weir__group_more(const struct weir__group *group)
+{
+    return group->more != NULL ? group->more->count : 0;
+}
+
+static inline bool weir__kind_is_out(unsigned kind)
+{
+    return kind - WEIR__KIND_OUT <= 1; /* OUT or INOUT */
+}
+
 /* Make room for one access and add the edges that it may cost at most to *edges. 0 or WEIR_E_NO_MEMORY. */
-int weir__entry_reserve(struct weir__entry *entry, unsigned kind, size_t *edges);
+static inline int weir__entry_reserve(struct weir__entry *entry, unsigned kind, size_t *edges)
+{
+    uint32_t more = weir__group_more(&entry->now);
+
+    if (more < WEIR__PURGE_MEMBERS &&
+        (weir__kind_is_out(kind) ||
+         (kind == WEIR__KIND_IN && (weir__entry_kind(entry) != WEIR__KIND_IN || (entry->now.more != NULL && entry->now.more->capacity > more))))) {
+        *edges += more + 2 + 2 * (weir__group_more(&entry->before) + 1);
+        return 0;
+    }
+    return weir__entry_reserve_slow(entry, kind, edges);
+}
+
+/* Edges from every member of a group. */
+static inline void weir__group_link(const struct weir__group *group, struct weir__linking *linking)
+{
+    const struct weir__refs *more = group->more;
+
+    weir__node_link(linking, group->first.node, group->first.id);
+    for (uint32_t i = 0; more != NULL && i < more->count; i++) weir__node_link(linking, more->ref[i].node, more->ref[i].id);
+}
+
 /* The access itself; cannot fail after weir__entry_reserve(). */
-void weir__entry_access(struct weir__entry *entry, unsigned kind, struct weir__linking *linking, struct weir__fencer *fencer);
+static inline void weir__entry_access(struct weir__entry *entry, unsigned kind, struct weir__linking *linking, struct weir__fencer *fencer)
+{
+    if (!weir__kind_is_out(kind)) {
+        weir__entry_access_slow(entry, kind, linking, fencer);
+        return;
+    }
+    weir__group_link(&entry->now, linking);
+    entry->now.first.node = linking->node;
+    entry->now.first.id = linking->node->id;
+    entry->before.first.node = NULL;
+    if (entry->now.more != NULL) entry->now.more->count = 0;
+    if (entry->before.more != NULL) entry->before.more->count = 0;
+    entry->lock_kind = (entry->lock_kind & ~(uintptr_t)7) | kind;
+}
+
 /* The edges of an access that is not made. */
 void weir__entry_peek(const struct weir__entry *entry, unsigned kind, struct weir__linking *linking);
-/* Edges from every member of a group. */
-void weir__group_link(const struct weir__group *group, struct weir__linking *linking);
 /* WEIR_OK, WEIR_E_NOT_ISSUED or WEIR_E_PREDECESSOR for a task of @domain with that access. */
 int weir__entry_probe(const struct weir__entry *entry, unsigned kind, uint8_t domain);
 int weir__ref_probe(const struct weir__ref *ref, uint8_t domain);
