@@ -51,7 +51,8 @@ static char device[16];
 /* ---- memory ---- */
 
 static unsigned memory_countdown;
-static _Thread_local bool own; /* this file allocates */
+/* This file allocates. Volatile: compilers know that malloc() does not read it. */
+static _Thread_local volatile bool own;
 
 void *__real_malloc(size_t bytes) __attribute__((weak));
 void *__real_calloc(size_t n, size_t bytes) __attribute__((weak));

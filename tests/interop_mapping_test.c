@@ -173,7 +173,7 @@ Test(interop_mapping, counts_stop_at_their_limit)
 
 Test(interop_mapping, associated_memory_can_be_taken_back_once)
 {
-    char host[64], memory[128];
+    char host[64] = {0}, memory[128] = {0};
     cr_assert_eq(weir__table_associate(table, host, memory, sizeof host, 16), WEIR_OK);
     cr_expect_eq(weir__table_lookup(table, host + 3), memory + 19);
     cr_expect_eq(weir__table_associate(table, host, memory, sizeof host, 16), WEIR_OK, "the same again is fine");
