@@ -86,6 +86,7 @@ static void **handle_slot(void)
     if (!libomp->async_handle || !libomp->has_task_team) return NULL;
     int32_t gtid = libomp->global_thread_num(NULL);
     if (gtid == -2 || !libomp->has_task_team(gtid)) return NULL;
+    weir__runtime_note_helpers();
     void **slot = libomp->async_handle(gtid);
     return slot && !*slot ? slot : NULL;
 }

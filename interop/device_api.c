@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <string.h>
 
+#include <devices/host/host.h>
+
+#include "interop/decode.h"
 #include "interop/entries.h"
 #include "interop/runtime.h"
 
@@ -20,10 +23,14 @@ WEIR__EXPORT int omp_get_initial_device(void)
     return weir__runtime_devices();
 }
 
-/* The caller is host code. */
+/* OpenMP 5.2 section 18.7.5: the device that executes the caller, which may be a kernel of a CPU device. */
 WEIR__EXPORT int omp_get_device_num(void)
 {
-    return weir__runtime_devices();
+    int n = weir__runtime_devices(), here = weir__host_current_device();
+    struct weir__runtime *rt = weir__runtime_peek();
+    for (int i = 0; i < n && here >= 0; i++)
+        if (rt->visible[i]->machine == WEIR__MACHINE_X86_64 && here-- == 0) return i;
+    return n;
 }
 
 /* OpenMP 6.0 section 24.7: the host is a device with an identifier too. -2 (omp_invalid_device) if there is none. */

@@ -86,6 +86,7 @@ static uint32_t decode_images(struct library *library, const struct weir__abi_de
 
 void weir__registry_add(const struct weir__abi_descriptor *descriptor)
 {
+    weir__runtime_stay();
     struct library *library = calloc(1, sizeof *library);
     if (!library) weir__fatal("out of memory");
     library->descriptor = descriptor;
@@ -324,7 +325,8 @@ static int is_in_program(struct dl_phdr_info *info, size_t size, void *address)
 
 void weir__registry_remove(const struct weir__abi_descriptor *descriptor)
 {
-    if (weir__runtime_is_child()) return;
+    if (weir__runtime_is_child() || weir__runtime_in_kernel())
+        return; /* a kernel called exit(): it cannot be waited for */
     /* The program itself goes away only when the process ends. */
     if (dl_iterate_phdr(is_in_program, (void *)(uintptr_t)descriptor) > 0)
         weir__runtime_drain_all();

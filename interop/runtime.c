@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include <devices/host/host.h>
 #include <exec/work.h>
 
 #include "interop/construct.h"
@@ -23,7 +25,8 @@
  */
 static _Atomic(struct weir__runtime *) runtime;
 static _Atomic bool forked;
-static _Atomic bool failed; /* the context could not be made; told once */
+static _Atomic bool helpers; /* libomp has its hidden helper threads */
+static _Atomic bool failed;  /* the context could not be made; told once */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool is_making;
 
@@ -88,6 +91,26 @@ bool weir__runtime_is_mandatory(void)
 
 /* ---- making the context ---- */
 
+/*
+ * libomp 19 waits at its end for its hidden helper threads, which do not exist in the child of a fork: exit() in the
+ * child would never return. This runs after what the program registered with atexit(), and before libomp's end.
+ */
+static void leave_child(int status, void *arg)
+{
+    (void)arg;
+    if (!atomic_load_explicit(&forked, memory_order_relaxed)) return;
+    if (!atomic_load_explicit(&helpers, memory_order_relaxed)) return;
+    fflush(NULL);
+    _exit(status);
+}
+
+void weir__runtime_note_helpers(void)
+{
+    /* Relaxed: read in a child, which has what its parent's thread saw. Reading first keeps the line shared. */
+    if (!atomic_load_explicit(&helpers, memory_order_relaxed))
+        atomic_store_explicit(&helpers, true, memory_order_relaxed);
+}
+
 static void in_child(void)
 {
     atomic_store_explicit(&forked, true, memory_order_relaxed);
@@ -101,6 +124,13 @@ static void stay_loaded(void)
     Dl_info info;
     if (dladdr((void *)&runtime, &info) && info.dli_fname)
         (void)dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+    (void)on_exit(leave_child, NULL);
+}
+
+void weir__runtime_stay(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, stay_loaded);
 }
 
 static uint32_t machine_of(const struct weir_device *device)
@@ -152,7 +182,6 @@ static struct weir__runtime *runtime_make(void)
         atomic_store_explicit(&failed, true, memory_order_relaxed);
         return NULL;
     }
-    stay_loaded();
     /* Libraries of a program may be the only ones with target code, and go away after libomp. */
     (void)atexit(weir__runtime_drain_all);
     atomic_store_explicit(&runtime, new, memory_order_release); /* R1 */
@@ -191,6 +220,11 @@ static void runtime_update(uint32_t machines)
 bool weir__runtime_is_child(void)
 {
     return atomic_load_explicit(&forked, memory_order_relaxed);
+}
+
+bool weir__runtime_in_kernel(void)
+{
+    return weir__host_current_device() >= 0;
 }
 
 struct weir__runtime *weir__runtime_peek(void)
@@ -303,7 +337,7 @@ static void thread_end(void *arg)
 
 void weir__runtime_drain(void)
 {
-    if (!weir__runtime_peek()) return;
+    if (!weir__runtime_peek() || weir__runtime_in_kernel()) return;
     pthread_mutex_lock(&threads.lock);
     for (struct weir__thread *thread = threads.all; thread; thread = thread->next) {
         if (!thread->live) continue;
@@ -319,7 +353,7 @@ void weir__runtime_drain(void)
 
 void weir__runtime_drain_all(void)
 {
-    if (atomic_load_explicit(&forked, memory_order_relaxed)) return;
+    if (atomic_load_explicit(&forked, memory_order_relaxed) || weir__runtime_in_kernel()) return;
     /* Target tasks wait in libomp for their predecessors: OpenMP 5.2 section 15.5, taskwait, finishes them too. */
     const struct weir__libomp *libomp = weir__libomp_find();
     if (libomp && libomp->taskwait) libomp->taskwait(NULL, libomp->global_thread_num(NULL));

@@ -92,10 +92,18 @@ struct weir__thread *weir__runtime_thread(void);
 /* Is this the child of a process that had offloaded? Nothing of weir works in it. Any thread. */
 bool weir__runtime_is_child(void);
 
+/* Does the calling thread run a kernel of a CPU device? */
+bool weir__runtime_in_kernel(void);
+
 /* The context, if it was made and is this process's own; else NULL. Any thread. Never blocks. */
 struct weir__runtime *weir__runtime_peek(void);
 
-/* Wait for the work of all threads. Blocks. Any thread without open task. */
+/* A library registers: this one stays loaded from now on, and its exit handler stands behind those of the program. */
+void weir__runtime_stay(void);
+/* libomp runs target tasks on its hidden helper threads. Any thread. Never blocks. */
+void weir__runtime_note_helpers(void);
+
+/* Wait for the work of all threads. Blocks. Any thread without open task; does nothing inside a kernel. */
 void weir__runtime_drain(void);
 /* Also finish what the calling thread has left with libomp: tasks that could not start yet. Once, at the end. */
 void weir__runtime_drain_all(void);

@@ -6,10 +6,11 @@
 
 DEVICE int image_variable = 11;
 DEVICE int *image_link_ref_ptr;
-DEVICE void (*image_indirect)(void);
+void image_function(void);
+
+DEVICE void (*image_indirect)(void) = image_function;
 DEVICE int image_begun;
 
-void image_function(void);
 void image_ctor(void);
 void image_dtor(void);
 void image_add(void *first, int *to, uint64_t value);
@@ -24,7 +25,6 @@ static int64_t *mark;
 void image_ctor(void)
 {
     image_begun++;
-    image_indirect = image_function;
 }
 
 void image_dtor(void)

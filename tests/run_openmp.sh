@@ -5,6 +5,7 @@
 set -u
 source=$1 lib=$2 compiler=${WEIR_TEST_CLANG:-clang-22}
 command -v "$compiler" >/dev/null || { echo "skipped: $compiler is not installed"; exit 77; }
+[[ -e $lib/libweir.so && -e $lib/weir/libomptarget.so.22.1 ]] || { echo "no libweir.so in $lib"; exit 1; }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 flags=$(sed -n 's|^// flags:||p' "$source")

@@ -35,7 +35,7 @@ static void members(void)
     CHECK(s.data == host && s.before == 6);
     for (int i = 0; i < 10; i++) CHECK(s.data[i] == i + 6);
     struct vector *p = &s;
-#pragma omp target map(tofrom : p->before, p->data[0 : 4])
+#pragma omp target map(tofrom : p->before, p->n, p->data[0 : 4])
     {
         p->before++;
         p->data[3] = -1;

@@ -43,7 +43,8 @@ static void rectangles(int host)
 #pragma omp depobj(order) depend(inout : d[0])
     for (int i = 0; i < R * C; i++) from[i / C][i % C] = i, to[i / C][i % C] = -1;
     CHECK(omp_target_memset_async(d, 0x11, sizeof from, 1, 1, &order) == d);
-    CHECK(!omp_target_memcpy_rect_async(d, from, sizeof(int), 2, volume, to_at, from_at, dims, dims, 1, host, 1, &order));
+    CHECK(
+        !omp_target_memcpy_rect_async(d, from, sizeof(int), 2, volume, to_at, from_at, dims, dims, 1, host, 1, &order));
     CHECK(!omp_target_memcpy_rect_async(to, d, sizeof(int), 2, all, zero, zero, dims, dims, host, 1, 1, &order));
     volume[0] = to_at[0] = all[0] = dims[0] = 1;
     from_at[0] = 9;

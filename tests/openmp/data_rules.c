@@ -36,7 +36,7 @@ static void directions(void)
         CHECK(a == 10 && c == 4);
         c = 20;
 #pragma omp target update to(c)
-#pragma omp target
+#pragma omp target map(tofrom : c)
         c++;
     }
     CHECK(a == 10 && b == 1 && c == 21);

@@ -59,13 +59,13 @@ static void mapped_vla(int rows, int columns)
 static void many_arguments(void)
 {
     enum { N = 4 };
-#define LIST(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9)
+#define LIST(X)    X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9)
 #define DECLARE(n) int v##n = 1##n;
     LIST(DECLARE)
-#define TENS(d) int t##d##0 = d, t##d##1 = d, t##d##2 = d, t##d##3 = d, t##d##4 = d, t##d##5 = d, t##d##6 = d, t##d##7 = d;
-    TENS(1) TENS(2) TENS(3) TENS(4) TENS(5) TENS(6) TENS(7) TENS(8)
-    int sum = 0;
-#define ADD(n) +v##n
+#define TENS(d)                                                                                                        \
+    int t##d##0 = d, t##d##1 = d, t##d##2 = d, t##d##3 = d, t##d##4 = d, t##d##5 = d, t##d##6 = d, t##d##7 = d;
+    TENS(1) TENS(2) TENS(3) TENS(4) TENS(5) TENS(6) TENS(7) TENS(8) int sum = 0;
+#define ADD(n)  +v##n
 #define ADDS(d) +t##d##0 + t##d##1 + t##d##2 + t##d##3 + t##d##4 + t##d##5 + t##d##6 + t##d##7
 #pragma omp target map(tofrom : sum)
     sum = 0 LIST(ADD) ADDS(1) ADDS(2) ADDS(3) ADDS(4) ADDS(5) ADDS(6) ADDS(7) ADDS(8);
