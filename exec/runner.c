@@ -21,16 +21,15 @@ static void lock_behind(struct weir_task *task, struct weir__extra *extra, int32
     lock->tail.node = node;
     lock->tail.id = node->id;
     if (tail == NULL || tail == node) return;
-    switch (weir__list_push(device ? &tail->issued : &tail->completed, (uintptr_t)order | WEIR__REF_EXTRA, &order->link, NULL)) {
-    case WEIR__PUSHED:
+    if (weir__list_push(device ? &tail->issued : &tail->completed, (uintptr_t)order | WEIR__REF_EXTRA, &order->link)) {
         (*links)++;
         /* Sequentially consistent: see weir__issue_close(). The tail cannot be gone before it drops its locks. */
         if (!device && (tail->kind & WEIR__NODE_NOTICE) &&
             atomic_load_explicit(&tail->issued, memory_order_seq_cst) == WEIR__REF_CLOSED) {
             extra->link = tail->point;
         }
-        return;
-    default: order->link = device ? tail->point : 0; return;
+    } else {
+        order->link = device ? tail->point : 0;
     }
 }
 
@@ -74,11 +73,8 @@ static void drop_locks(struct weir_task *task)
 
 /* ---- becoming ready ---- */
 
-void weir__runner_ready(struct weir__runner *runner, struct weir_task *task)
+static void ready_special(struct weir__runner *runner, struct weir_task *task, bool poisoned)
 {
-    /* Relaxed: ordered by the last decrement of .pending. */
-    bool poisoned = atomic_load_explicit(&task->node.poison, memory_order_relaxed) != 0;
-
     if (!poisoned && (task->flags & (WEIR__TASK_HAS_LOCKS | WEIR__TASK_LOCKED)) == WEIR__TASK_HAS_LOCKS && !take_locks(task)) return;
     if (task->flags & WEIR__TASK_BLOCKING) {
         /* The submitter waits for this and goes on itself. Release: pairs with the acquire in its loop. */
@@ -86,11 +82,29 @@ void weir__runner_ready(struct weir__runner *runner, struct weir_task *task)
         weir__pool_tell(task->pool);
     } else if (poisoned || task->node.kind != WEIR__TASK_HOST) {
         weir__task_push(&runner->ready, task);
+    } else {
+        weir__context_push(runner->context, runner->queue, task);
+    }
+}
+
+static inline void ready(struct weir__runner *runner, struct weir_task *task)
+{
+    /* Relaxed: ordered by the last decrement of .pending. */
+    bool poisoned = atomic_load_explicit(&task->node.poison, memory_order_relaxed) != 0;
+
+    if (poisoned || task->node.kind != WEIR__TASK_HOST ||
+        (task->flags & (WEIR__TASK_HAS_LOCKS | WEIR__TASK_LOCKED)) == WEIR__TASK_HAS_LOCKS) {
+        ready_special(runner, task, poisoned);
     } else if (runner->keeps && runner->kept == NULL) {
         runner->kept = task;
     } else {
         weir__context_push(runner->context, runner->queue, task);
     }
+}
+
+void weir__runner_ready(struct weir__runner *runner, struct weir_task *task)
+{
+    ready(runner, task);
 }
 
 static void poison(struct weir_task *task, const struct weir_task *failed)
@@ -101,7 +115,7 @@ static void poison(struct weir_task *task, const struct weir_task *failed)
     task->arg = failed->node.status == WEIR_E_PREDECESSOR ? failed->arg : (uintptr_t)failed->node.id;
 }
 
-void weir__runner_release(struct weir__runner *runner, uintptr_t list, uint64_t point, const struct weir_task *failed)
+static inline void release(struct weir__runner *runner, uintptr_t list, uint64_t point, const struct weir_task *failed)
 {
     while (list != 0) {
         struct weir__taken taken = weir__taken_next(&list, point);
@@ -110,17 +124,24 @@ void weir__runner_release(struct weir__runner *runner, uintptr_t list, uint64_t 
             taken.waiter->wake(taken.waiter);
             continue;
         }
-        if (failed != NULL && !taken.order) poison(weir__task_of(taken.node), failed);
-        if (weir__node_unblock(taken.node)) weir__runner_ready(runner, weir__task_of(taken.node));
+        if (__builtin_expect(failed != NULL, 0) && !taken.order) poison(weir__task_of(taken.node), failed);
+        if (weir__node_unblock(taken.node)) ready(runner, weir__task_of(taken.node));
     }
+}
+
+void weir__runner_release(struct weir__runner *runner, uintptr_t list, uint64_t point, const struct weir_task *failed)
+{
+    release(runner, list, point, failed);
 }
 
 /* ---- finishing ---- */
 
-static void add_finished(struct weir__runner *runner, struct weir__pool *pool, struct weir_task *task)
+static inline void add_finished(struct weir__runner *runner, struct weir__pool *pool, struct weir_task *task)
 {
-    if (runner->pool != pool || runner->count >= BATCH) weir__runner_flush(runner);
-    runner->pool = pool;
+    if (__builtin_expect(runner->pool != pool || runner->count >= BATCH, 0)) {
+        weir__runner_flush(runner);
+        runner->pool = pool;
+    }
     runner->count++;
     if (task == NULL) return;
     if (runner->first == NULL) runner->last = task;
@@ -139,27 +160,43 @@ static void call_back(struct weir_task *task, int status)
     }
 }
 
-void weir__runner_finish(struct weir__runner *runner, struct weir_task *task, int status)
+/* Handles, callbacks, locks, failures, device tasks. */
+static void finish_special(struct weir__runner *runner, struct weir_task *task, int status)
 {
     struct weir__pool *pool = task->pool;
     struct weir_task  *failed = status != WEIR_OK ? task : NULL;
-    uintptr_t          list;
-    bool               parked = false;
+    bool               kept = false;
 
-    if (__builtin_expect(task->flags & WEIR__TASK_HAS_LOCKS, 0)) drop_locks(task);
-    if (__builtin_expect(failed != NULL, 0)) weir__scope_note_failure(pool->scope, task, status);
+    if (task->flags & WEIR__TASK_HAS_LOCKS) drop_locks(task);
+    if (failed != NULL) weir__scope_note_failure(pool->scope, task, status);
     task->node.status = status;
-    list = weir__node_take(&task->node.completed);
-    if (list != 0) weir__runner_release(runner, list, 0, failed);
+    release(runner, weir__node_take(&task->node.completed), 0, failed);
     /* Relaxed: only this thread can close it now. A device task that was never issued has successors there. */
     if (task->node.kind & WEIR__NODE_NOTICE &&
         atomic_load_explicit(&task->node.issued, memory_order_relaxed) != WEIR__REF_CLOSED) {
-        weir__runner_release(runner, weir__node_take(&task->node.issued), 0, failed);
+        task->node.point = 0;
+        release(runner, weir__node_take(&task->node.issued), 0, failed);
     }
     if (task->flags & WEIR__TASK_HAS_CALLBACK) call_back(task, status);
-    if (__builtin_expect(failed != NULL, 0)) parked = weir__scope_park(pool->scope, task);
-    if (!parked && task->flags & WEIR__TASK_HAS_HANDLE) parked = !weir__task_drop(task);
-    add_finished(runner, pool, parked ? NULL : task);
+    if (failed != NULL) kept = weir__scope_park(pool->scope, task);
+    if (!kept && task->flags & WEIR__TASK_HAS_HANDLE) kept = !weir__task_drop(task);
+    add_finished(runner, pool, kept ? NULL : task);
+}
+
+static inline void finish(struct weir__runner *runner, struct weir_task *task, int status)
+{
+    if (__builtin_expect(status != WEIR_OK || task->node.kind & WEIR__NODE_NOTICE ||
+                             task->flags & (WEIR__TASK_HAS_HANDLE | WEIR__TASK_HAS_CALLBACK | WEIR__TASK_HAS_LOCKS), 0)) {
+        finish_special(runner, task, status);
+        return;
+    }
+    release(runner, weir__node_take(&task->node.completed), 0, NULL); /* .status is 0 since weir__node_open() */
+    add_finished(runner, task->pool, task);
+}
+
+void weir__runner_finish(struct weir__runner *runner, struct weir_task *task, int status)
+{
+    finish(runner, task, status);
 }
 
 void weir__runner_flush(struct weir__runner *runner)
@@ -184,23 +221,23 @@ void weir__runner_run(struct weir__runner *runner, struct weir_task *task)
     /* Tasks of another scope may be waited for while this one runs for long. */
     if (runner->count != 0 && runner->pool != task->pool) weir__runner_flush(runner);
     status = ((weir_host_function)task->node.function)((void *)task->arg);
-    weir__runner_finish(runner, task, status > 0 ? WEIR_E_TASK : status);
+    finish(runner, task, status > 0 ? WEIR_E_TASK : status);
 }
 
-void weir__runner_drain(struct weir__runner *runner)
+void weir__runner_drain_ready(struct weir__runner *runner)
 {
     struct weir_task *task;
 
-    if (runner->draining) return; /* further out on this stack */
+    if (runner->ready == NULL || runner->draining) return; /* draining: further out on this stack */
     runner->draining = true;
     while ((task = runner->ready) != NULL) {
         runner->ready = weir__task_next(task);
         if (atomic_load_explicit(&task->node.poison, memory_order_relaxed) != 0) { /* as in weir__runner_ready() */
-            weir__runner_finish(runner, task, WEIR_E_PREDECESSOR);
+            finish_special(runner, task, WEIR_E_PREDECESSOR);
         } else if (task->node.kind == WEIR__TASK_EMPTY) {
-            weir__runner_finish(runner, task, WEIR_OK);
+            finish_special(runner, task, WEIR_OK);
         } else if (task->node.kind == WEIR__TASK_EXTERNAL) {
-            weir__runner_finish(runner, task, (int)(intptr_t)task->arg);
+            finish_special(runner, task, (int)(intptr_t)task->arg);
         } else {
             weir__issue(runner, task);
         }

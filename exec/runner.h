@@ -25,7 +25,12 @@ struct weir__runner {
 /* A node has no outstanding predecessor: queue it, or keep it for weir__runner_drain(). */
 void weir__runner_ready(struct weir__runner *runner, struct weir_task *task);
 /* Issue, complete or cancel everything on .ready, and what becomes ready by it: a loop, whatever the length of a chain. */
-void weir__runner_drain(struct weir__runner *runner);
+void weir__runner_drain_ready(struct weir__runner *runner);
+static inline void weir__runner_drain(struct weir__runner *runner)
+{
+    if (runner->ready != NULL) weir__runner_drain_ready(runner);
+}
+
 /* Run a host task's function and finish it; does not drain. */
 void weir__runner_run(struct weir__runner *runner, struct weir_task *task);
 /* The task is complete with @status. Its memory may be gone afterwards. Does not drain. */

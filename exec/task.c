@@ -219,7 +219,7 @@ static void wait_for(struct weir_task *task)
     weir__context_retire(context, runner);
     settle(runner);
     if (is_complete(task)) return;
-    if (weir__list_push(&task->node.completed, (uintptr_t)&waiter | WEIR__REF_WAITER, &waiter.waiter.next, NULL) != WEIR__PUSHED) return;
+    if (!weir__list_push(&task->node.completed, (uintptr_t)&waiter | WEIR__REF_WAITER, &waiter.waiter.next)) return;
     if (task->node.kind & WEIR__NODE_NOTICE) weir__task_want(&task->node);
     weir__wait_until(context, task->pool, runner, is_woken, &waiter);
 }

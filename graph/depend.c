@@ -63,15 +63,6 @@ size_t weir__depend_bytes(const struct weir__depend *depend)
     return capacity_of(depend) * sizeof depend->entries[0];
 }
 
-/* The entry of @key, or the free one where it belongs. */
-static inline struct weir__entry *locate(struct weir__entry *entries, unsigned bits, uintptr_t key)
-{
-    size_t mask = ((size_t)1 << bits) - 1, i = (key * 0x9E3779B97F4A7C15ull) >> (64 - bits);
-
-    while (entries[i].key != key && entries[i].key != 0) i = (i + 1) & mask;
-    return &entries[i];
-}
-
 /* Rebuild without stale entries, with room for @n more at half load. */
 static int rebuild(struct weir__depend *depend, size_t n)
 {
@@ -94,7 +85,7 @@ static int rebuild(struct weir__depend *depend, size_t n)
 
         if (entry->key == 0) continue;
         if ((entry->lock_kind & 7) != 7) {
-            if (entries != NULL) *locate(entries, bits, entry->key) = *entry;
+            if (entries != NULL) *weir__entry_locate(entries, bits, entry->key) = *entry;
         } else if (entries != NULL) {
             weir__entry_fini(entry);
         } else {
@@ -140,9 +131,8 @@ static int reserve_entries(struct weir__depend *depend, const struct weir_access
         struct weir__entry *entry;
 
         if (accesses[i].kind == WEIR_ACCESS_AFTER) continue;
-        entry = locate(depend->entries, depend->bits, key);
+        entry = weir__entry_locate(depend->entries, depend->bits, key);
         if (entry->key == 0) entry_init(depend, entry, key);
-        if (i < WEIR__DEPEND_FOUND) depend->found[i] = entry;
         rc = weir__entry_reserve(entry, accesses[i].kind, edges);
     }
     return rc;
@@ -171,7 +161,7 @@ static void count_group(struct weir__entry *entry, void *arg)
     *edges += (entry->now.first.node != NULL) + (entry->now.more != NULL ? entry->now.more->count : 0);
 }
 
-int weir__depend_reserve(struct weir__depend *depend, const struct weir_access *accesses, size_t n)
+int weir__depend_reserve_any(struct weir__depend *depend, const struct weir_access *accesses, size_t n)
 {
     size_t edges = 0;
     bool   all = false;
@@ -230,7 +220,7 @@ static bool enter_special(const struct weir_access *accesses, size_t n, struct w
     return all;
 }
 
-void weir__depend_enter(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking)
+void weir__depend_enter_any(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking)
 {
     unsigned special = 0;
 
@@ -248,7 +238,7 @@ void weir__depend_enter(struct weir__depend *depend, const struct weir_access *a
             weir__ranges_access(depend->ranges, key, accesses[i].bytes, accesses[i].kind, linking, depend->fencer);
             continue;
         }
-        entry = i < WEIR__DEPEND_FOUND ? depend->found[i] : locate(depend->entries, depend->bits, key);
+        entry = weir__entry_locate(depend->entries, depend->bits, key);
         weir__entry_access(entry, accesses[i].kind, linking, depend->fencer);
     }
 }
@@ -266,7 +256,7 @@ void weir__depend_peek(struct weir__depend *depend, const struct weir_access *ac
         } else if (depend->ranges != NULL) {
             weir__ranges_peek(depend->ranges, key, accesses[i].bytes, accesses[i].kind, linking);
         } else {
-            struct weir__entry *entry = depend->bits != 0 ? locate(depend->entries, depend->bits, key) : NULL;
+            struct weir__entry *entry = depend->bits != 0 ? weir__entry_locate(depend->entries, depend->bits, key) : NULL;
 
             if (entry != NULL && entry->key != 0) weir__entry_peek(entry, accesses[i].kind, linking);
             else weir__node_link(linking, depend->base.node, depend->base.id);
@@ -307,7 +297,7 @@ static void probe_one(struct weir__depend *depend, const struct weir_access *acc
     } else if (depend->ranges != NULL) {
         probe_note(probe, weir__ranges_probe(depend->ranges, &depend->base, key, access->bytes, access->kind, probe->domain));
     } else {
-        entry = depend->bits != 0 ? locate(depend->entries, depend->bits, key) : NULL;
+        entry = depend->bits != 0 ? weir__entry_locate(depend->entries, depend->bits, key) : NULL;
         if (entry == NULL || entry->key == 0) probe_note(probe, weir__ref_probe(&depend->base, probe->domain));
         else probe_note(probe, weir__entry_probe(entry, access->kind, probe->domain));
     }

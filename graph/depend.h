@@ -27,6 +27,7 @@ struct weir__depend {
     struct weir__fencer *fencer;
     /* Where weir__depend_reserve() found the first accesses, for weir__depend_enter(). */
     struct weir__entry  *found[WEIR__DEPEND_FOUND];
+    bool                 plain; /* all were found, none is special */
 };
 
 /* @fencer is borrowed. Allocates nothing before the first access; @ranges: WEIR_E_NO_MEMORY is possible. */
@@ -38,10 +39,58 @@ void weir__depend_fini(struct weir__depend *depend);
  * could see changes.
  * Returns WEIR_OK; WEIR_E_INVALID (text); WEIR_E_NO_MEMORY.
  */
-int weir__depend_reserve(struct weir__depend *depend, const struct weir_access *accesses, size_t n);
-
+int weir__depend_reserve_any(struct weir__depend *depend, const struct weir_access *accesses, size_t n);
 /* Enter the accesses of linking->node and make its edges. */
-void weir__depend_enter(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking);
+void weir__depend_enter_any(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking);
+
+/* The entry of @key, or the free one where it belongs. */
+static inline struct weir__entry *weir__entry_locate(struct weir__entry *entries, unsigned bits, uintptr_t key)
+{
+    size_t mask = ((size_t)1 << bits) - 1, i = (key * 0x9E3779B97F4A7C15ull) >> (64 - bits);
+
+    while (entries[i].key != key && entries[i].key != 0) i = (i + 1) & mask;
+    return &entries[i];
+}
+
+/* Edges of one plain access at most: a group that is not due for a purge, or the few before a group that it joins. */
+#define WEIR__PLAIN_EDGES (WEIR__PURGE_MEMBERS + 2)
+
+/* A few plain accesses to addresses that the table has: everything else goes the general way. */
+static inline int weir__depend_reserve(struct weir__depend *depend, const struct weir_access *accesses, size_t n)
+{
+    depend->plain = false;
+    if (depend->bits == 0 || n > WEIR__DEPEND_FOUND || depend->fencer->extras->count < n * WEIR__PLAIN_EDGES + WEIR__DEPEND_SPARE) {
+        return weir__depend_reserve_any(depend, accesses, n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        uintptr_t                key = (uintptr_t)accesses[i].address;
+        struct weir__entry      *entry = weir__entry_locate(depend->entries, depend->bits, key);
+        const struct weir__refs *now = entry->now.more;
+        unsigned                 kind = accesses[i].kind;
+
+        if (kind - WEIR__KIND_IN > 2 || entry->key == 0 || accesses[i].bytes > UINTPTR_MAX - key ||
+            (now != NULL && now->count >= WEIR__PURGE_MEMBERS) ||
+            (kind == WEIR__KIND_IN && weir__entry_kind(entry) == WEIR__KIND_IN &&
+             (now == NULL || now->capacity == now->count || weir__group_more(&entry->before) >= WEIR__FENCE_MEMBERS))) {
+            return weir__depend_reserve_any(depend, accesses, n);
+        }
+        depend->found[i] = entry;
+    }
+    depend->plain = true;
+    return WEIR_OK;
+}
+
+static inline void weir__depend_enter(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking)
+{
+    if (!depend->plain) {
+        weir__depend_enter_any(depend, accesses, n, linking);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (accesses[i].kind == WEIR__KIND_IN) weir__entry_read(depend->found[i], linking);
+        else weir__entry_access(depend->found[i], accesses[i].kind, linking, depend->fencer);
+    }
+}
 
 /* The edges of linking->node without entering it: nobody will depend on it. After weir__depend_reserve(). */
 void weir__depend_peek(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking);

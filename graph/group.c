@@ -152,14 +152,7 @@ void weir__entry_access_slow(struct weir__entry *entry, unsigned kind, struct we
         weir__group_link(&entry->before, linking);
         group_add(&entry->now, linking->node);
     } else {
-        struct weir__refs *more = entry->before.more;
-
-        weir__group_link(&entry->now, linking);
-        entry->before = entry->now;
-        if (more != NULL) more->count = 0;
-        entry->now = (struct weir__group){{linking->node, linking->node->id}, more};
-        /* The lock stays with the entry: a later group depends on all who ever took it. */
-        entry->lock_kind = (entry->lock_kind & ~(uintptr_t)7) | kind;
+        weir__entry_start(entry, kind, linking);
     }
     if (kind == WEIR_ACCESS_MUTEXINOUTSET) take_lock(entry, linking);
 }

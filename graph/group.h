@@ -121,6 +121,38 @@ static inline void weir__entry_access(struct weir__entry *entry, unsigned kind, 
     entry->lock_kind = (entry->lock_kind & ~(uintptr_t)7) | kind;
 }
 
+/* Start a group that is not of one writer; it depends on the newest group. */
+static inline void weir__entry_start(struct weir__entry *entry, unsigned kind, struct weir__linking *linking)
+{
+    struct weir__refs *more = entry->before.more;
+
+    weir__group_link(&entry->now, linking);
+    entry->before = entry->now;
+    if (more != NULL) more->count = 0;
+    entry->now = (struct weir__group){{linking->node, linking->node->id}, more};
+    /* The lock stays with the entry: a later group depends on all who ever took it. */
+    entry->lock_kind = (entry->lock_kind & ~(uintptr_t)7) | kind;
+}
+
+/* An in access where there is room in the list of readers and no need of a fence. */
+static inline void weir__entry_read(struct weir__entry *entry, struct weir__linking *linking)
+{
+    struct weir__node *node = linking->node;
+    struct weir__refs *more = entry->now.more;
+
+    if (weir__entry_kind(entry) != WEIR__KIND_IN) {
+        weir__entry_start(entry, WEIR__KIND_IN, linking);
+        return;
+    }
+    /* Named twice: it is the first or the newest reader. */
+    if ((entry->now.first.node == node && entry->now.first.id == node->id) ||
+        (more->count != 0 && more->ref[more->count - 1].node == node && more->ref[more->count - 1].id == node->id)) {
+        return;
+    }
+    weir__group_link(&entry->before, linking);
+    more->ref[more->count++] = (struct weir__ref){node, node->id};
+}
+
 /* The edges of an access that is not made. */
 void weir__entry_peek(const struct weir__entry *entry, unsigned kind, struct weir__linking *linking);
 /* WEIR_OK, WEIR_E_NOT_ISSUED or WEIR_E_PREDECESSOR for a task of @domain with that access. */

@@ -154,26 +154,19 @@ static inline bool weir__ref_leads_to(uintptr_t ref, const struct weir__node *no
     return tag == WEIR__REF_EXTRA && weir__extra_of(ref)->value == (uintptr_t)node;
 }
 
-enum weir__push { WEIR__PUSHED, WEIR__PUSH_CLOSED, WEIR__PUSH_DOUBLE };
-
-/*
- * Push @ref, whose link word is *link, on a list. With @node: not twice in a row for the same successor (scopes push one
- * successor after the other, so this finds double edges).
- */
-static inline enum weir__push weir__list_push(_Atomic uintptr_t *list, uintptr_t ref, uint64_t *link,
-                                              const struct weir__node *node)
+/* Push @ref, whose link word is *link, on a list. False if the list is closed. */
+static inline bool weir__list_push(_Atomic uintptr_t *list, uintptr_t ref, uint64_t *link)
 {
     /* A2 acquire: pairs with the exchange in weir__node_take() when the list is closed, with R1 otherwise. */
     uintptr_t head = atomic_load_explicit(list, memory_order_acquire);
 
     do {
-        if (head == WEIR__REF_CLOSED) return WEIR__PUSH_CLOSED;
-        if (node != NULL && head != 0 && weir__ref_leads_to(head, node)) return WEIR__PUSH_DOUBLE;
+        if (head == WEIR__REF_CLOSED) return false;
         *link = head;
         /* R1 release: publishes the link and the successor; pairs with the exchange in weir__node_take(). Sequentially
          * consistent because exec/ looks at .issued afterwards to see whether a notice must be asked for. */
     } while (!atomic_compare_exchange_weak_explicit(list, &head, ref, memory_order_seq_cst, memory_order_acquire));
-    return WEIR__PUSHED;
+    return true;
 }
 
 /* A link word in the successor for one more edge, and its reference. */
@@ -215,6 +208,7 @@ static inline void weir__node_unslot(struct weir__linking *linking, uintptr_t re
 static inline void weir__node_link(struct weir__linking *linking, struct weir__node *pred, uint64_t id)
 {
     struct weir__node *node = linking->node;
+    _Atomic uintptr_t *list;
     uint64_t          *link;
     uintptr_t          ref;
     bool               device;
@@ -227,17 +221,18 @@ static inline void weir__node_link(struct weir__linking *linking, struct weir__n
         return;
     }
     device = pred->domain != 0 && pred->domain == node->domain;
+    list = device ? &pred->issued : &pred->completed;
+    /* Scopes push one successor after the other: a double edge is found at the head. Acquire: pairs with R1. */
+    ref = atomic_load_explicit(list, memory_order_acquire);
+    if (ref != 0 && ref != WEIR__REF_CLOSED && weir__ref_leads_to(ref, node)) return;
     link = weir__node_slot(linking, &ref);
-    switch (weir__list_push(device ? &pred->issued : &pred->completed, ref, link, node)) {
-    case WEIR__PUSHED:
+    if (weir__list_push(list, ref, link)) {
         linking->links++;
         if (device) linking->device++;
         else if (pred->kind & node->kind & WEIR__NODE_NOTICE) linking->host_only++;
         else linking->host++;
         if (!device && (pred->kind & WEIR__NODE_NOTICE)) linking->want(pred);
         return;
-    case WEIR__PUSH_DOUBLE: weir__node_unslot(linking, ref); return;
-    case WEIR__PUSH_CLOSED: break;
     }
     /* A4 acquire: a node that fails before it is issued closes .completed first and .issued next. */
     if (!device || atomic_load_explicit(&pred->completed, memory_order_acquire) == WEIR__REF_CLOSED) {
