@@ -26,7 +26,6 @@
 enum { WALK_MOST = 256, TRIES_MOST = 8, LINES = 32 };
 
 struct weir__table {
-    struct weir_context *context;
     struct weir_device *device;
     uint64_t id; /* never used again, for the threads' caches */
     _Atomic bool unified;
@@ -48,13 +47,13 @@ struct weir__table {
 /* What this thread found last, by address. */
 static _Thread_local struct line {
     uint64_t table;
-    uint64_t serial;
+    uint64_t state; /* its serial counts */
     struct weir__mapped *entry;
 } lines[LINES];
 
 static struct line *line_of(uintptr_t host)
 {
-    return &lines[(host >> 4 ^ host >> 9 ^ host >> 14) % LINES];
+    return &lines[(host >> 4 ^ host >> 11) % LINES];
 }
 
 #define GET(field)        atomic_load_explicit(&(field), memory_order_acquire)
@@ -185,13 +184,16 @@ static bool find_walking(struct weir__table *table, uintptr_t host, size_t bytes
     return true;
 }
 
-static void find_slowly(struct weir__table *table, uintptr_t host, size_t bytes, struct weir__found *found)
+__attribute__((noinline)) static void find_slowly(struct weir__table *table, uintptr_t host, size_t bytes,
+                                                  struct weir__found *found, struct line *line)
 {
     for (int i = 0; i < TRIES_MOST; i++) {
         uint64_t version = GET(table->version); /* V1 */
         if (version % 2 || !find_walking(table, host, bytes, found)) continue;
         /* V2 relaxed: the acquire loads before it keep it behind them. */
-        if (atomic_load_explicit(&table->version, memory_order_relaxed) == version) return;
+        if (atomic_load_explicit(&table->version, memory_order_relaxed) != version) continue;
+        if (found->relation == WEIR__FOUND_CONTAINED) *line = (struct line){table->id, found->state, found->entry};
+        return;
     }
     pthread_mutex_lock(&table->lock);
     bool walked = find_walking(table, host, bytes, found);
@@ -200,22 +202,32 @@ static void find_slowly(struct weir__table *table, uintptr_t host, size_t bytes,
     if (!walked) find_none(found);
 }
 
+/*
+ * What the thread remembers. The serial only grows and was the line's when the line was written, so if it still is
+ * after the fields were read, the fields and the counts before them belong together.
+ */
+static inline bool find_remembered(const struct line *line, uintptr_t host, size_t bytes, struct weir__found *found)
+{
+    struct weir__mapped *entry = line->entry;
+    uint64_t state = GET(entry->state);
+    uintptr_t begin = GET(entry->begin), end = GET(entry->end);
+    if (host < begin || host >= end || bytes > end - host || !weir__state_alive(state)) return false;
+    found->entry = entry;
+    found->state = state;
+    found->begin = begin;
+    found->end = end;
+    found->base = GET(entry->base);
+    found->device = GET(entry->device);
+    found->relation = WEIR__FOUND_CONTAINED;
+    /* Relaxed: behind the acquire loads. */
+    return (atomic_load_explicit(&entry->state, memory_order_relaxed) ^ line->state) >> 36 == 0;
+}
+
 void weir__table_find(struct weir__table *table, uintptr_t host, size_t bytes, struct weir__found *found)
 {
     struct line *line = line_of(host);
-    if (line->table == table->id && entry_read(line->entry, found) &&
-        weir__state_serial(found->state) == line->serial && is_inside(found, host, bytes)) {
-        /* Relaxed: behind the acquire loads of the fields. The same serial: they belong together. */
-        uint64_t state = atomic_load_explicit(&line->entry->state, memory_order_relaxed);
-        if (weir__state_serial(state) == line->serial && weir__state_alive(state)) {
-            found->state = state;
-            found->relation = WEIR__FOUND_CONTAINED;
-            return;
-        }
-    }
-    find_slowly(table, host, bytes, found);
-    if (found->relation == WEIR__FOUND_CONTAINED)
-        *line = (struct line){table->id, weir__state_serial(found->state), found->entry};
+    if (line->table == table->id && find_remembered(line, host, bytes, found)) return;
+    find_slowly(table, host, bytes, found, line);
 }
 
 /* ---- counts ---- */
@@ -442,7 +454,7 @@ int weir__table_create(struct weir_context *context, struct weir_device *device,
     struct weir__table *table = calloc(1, sizeof *table);
     if (!table) return weir__fail(WEIR_E_NO_MEMORY, "no memory for a table of mapped data");
     const char *always = getenv("LIBOMPTARGET_TREAT_ATTACH_AUTO_AS_ALWAYS");
-    table->context = context;
+    (void)context; /* points of its streams are not asked for here */
     table->device = device;
     table->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1; /* only distinct */
     table->attach_always = always && atoi(always) > 0;
@@ -489,11 +501,6 @@ bool weir__table_is_unified(const struct weir__table *table)
 bool weir__table_attaches_always(const struct weir__table *table)
 {
     return table->attach_always;
-}
-
-struct weir_device *weir__table_device(const struct weir__table *table)
-{
-    return table->device;
 }
 
 size_t weir__table_count(struct weir__table *table)

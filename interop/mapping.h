@@ -173,7 +173,6 @@ void weir__table_unlock_writes(struct weir__table *table);
 /* Remember that work up to @point uses the entry. WEIR_E_NO_MEMORY: nothing remembered. */
 WEIR_MUST_CHECK int weir__mapped_add_user(struct weir__mapped *entry, uint64_t point);
 
-struct weir_device *weir__table_device(const struct weir__table *table);
 bool weir__table_is_unified(const struct weir__table *table);
 /* Attach also where the construct made neither side (LIBOMPTARGET_TREAT_ATTACH_AUTO_AS_ALWAYS). */
 bool weir__table_attaches_always(const struct weir__table *table);
