@@ -4,7 +4,7 @@
 . "$SOURCE/tests/install_shell.sh"
 consumer=$SOURCE/tests/install_consumer
 
-cmake -S "$consumer" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$PREFIX" -DCMAKE_BUILD_TYPE=Release >"$scratch/log" &&
+cmake -G Ninja -S "$consumer" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$PREFIX" -DCMAKE_BUILD_TYPE=Release >"$scratch/log" &&
     cmake --build "$scratch/build" >>"$scratch/log" || { cat "$scratch/log"; fail "find_package(weir)"; }
 for program in shared static cxx; do
     "$scratch/build/$program" || fail "the $program program of find_package(weir) exited with $?"
