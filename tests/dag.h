@@ -23,7 +23,7 @@ enum dag_form {
     DAG_BEGIN,       /* may be refused */
     DAG_BEGIN_BLOCK,
     DAG_EXTERNAL,
-    DAG_WAIT_FOR,    /* weir_scope_wait_for(): a node without work */
+    DAG_WAIT_FOR,    /* weir_scope_wait_for(): no task */
 };
 
 enum dag_fault {

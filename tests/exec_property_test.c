@@ -178,8 +178,8 @@ static void submit_next(struct run *run, uint32_t index)
     size_t n = build_accesses(scope, index, a);
     task->submitted = dag_tick();
     task->submit_status = submit(run, task, a, n);
+    scope->shape[index].absent = task->submit_status != 0 || task->form == DAG_WAIT_FOR;
     if (task->submit_status == 0) return;
-    scope->shape[index].absent = true;
     bool is_begin = task->form == DAG_BEGIN || task->form == DAG_BEGIN_BLOCK;
     if (is_begin && task->submit_status == WEIR_E_PREDECESSOR) return;
     if (task->form == DAG_BEGIN && task->submit_status == WEIR_E_NOT_ISSUED) return;
@@ -240,8 +240,6 @@ static void check_order(const struct run *run)
     const struct dag_task *tasks = run->dag_scope->tasks;
     for (uint32_t j = 0; j < run->dag_scope->n; j++) {
         if (tasks[j].start == 0 || run->dag_scope->shape[j].absent) continue;
-        /* A wait that fails returns as soon as it is known to, whatever else it waits for. */
-        if (tasks[j].form == DAG_WAIT_FOR && oracle_has(run->cancelled, j)) continue;
         for (uint32_t i = 0; i < j; i++) {
             if (tasks[i].start == 0) continue;
             if (oracle_has(run->relation.before[j], i) && tasks[j].form != DAG_EXTERNAL && tasks[i].end > tasks[j].start)
@@ -285,11 +283,6 @@ static void check_task(const struct run *run, uint32_t i)
 {
     const struct dag_task *task = &run->dag_scope->tasks[i];
     uint32_t ran = atomic_load(&task->runs);
-    if (task->form == DAG_WAIT_FOR) {
-        /* A node without work, as OpenMP has it: what comes later on its addresses depends on it. */
-        if ((task->status != 0) != oracle_has(run->cancelled, i)) problem_pair(run, "status of weir_scope_wait_for()", i, i);
-        return;
-    }
     /* Acquire: pairs with the release in on_complete(). */
     uint32_t callbacks = atomic_load_explicit(&task->callbacks, memory_order_acquire);
     bool absent = run->dag_scope->shape[i].absent;
@@ -305,10 +298,12 @@ static void check_task(const struct run *run, uint32_t i)
     if (callbacks == 1) check_status(run, i, task->callback_status, "callback");
 }
 
-/* A refusal needs a predecessor that explains it. */
+/* A refusal needs a predecessor that explains it. A wait waits for all that its accesses conflict with, and tells the
+ * failure of one of them; then it may return early. */
 static void check_absent(const struct run *run, uint32_t j)
 {
     const struct dag_scope *scope = run->dag_scope;
+    const struct dag_task *task = &scope->tasks[j];
     bool pending = false, failed = false;
     for (uint32_t i = 0; i < j; i++) {
         bool named = false;
@@ -318,8 +313,14 @@ static void check_absent(const struct run *run, uint32_t j)
         if (!named && !oracle_conflict(&scope->shape[i], &scope->shape[j], scope->ranges)) continue;
         failed |= oracle_has(run->failed, i) || oracle_has(run->cancelled, i);
         pending = true;
+        if (task->form == DAG_WAIT_FOR && task->status == 0 && scope->tasks[i].end > task->start)
+            problem_pair(run, "weir_scope_wait_for() returned too early", i, j);
     }
-    if (scope->tasks[j].submit_status == WEIR_E_PREDECESSOR ? !failed : !pending)
+    if (task->form == DAG_WAIT_FOR) {
+        if ((task->status != 0) != failed) problem_pair(run, "status of weir_scope_wait_for()", j, j);
+        return;
+    }
+    if (task->submit_status == WEIR_E_PREDECESSOR ? !failed : !pending)
         problem_pair(run, "refused without a reason", j, j);
 }
 
@@ -328,13 +329,14 @@ static void check_counters(const struct run *run)
     const struct weir_counters *c = &run->counters;
     const struct dag_scope *scope = run->dag_scope;
     uint32_t tasks = 0, failed = 0, cancelled = 0, either = 0, device = 0;
-    uint64_t extra = c->fences; /* nodes as well */
+    uint64_t extra = c->fences; /* fences and waits for accesses may count as tasks */
     for (uint32_t i = 0; i < scope->n; i++) {
         tasks += !scope->shape[i].absent;
         device += !scope->shape[i].absent && is_device(&scope->tasks[i]);
         failed += oracle_has(run->failed, i);
         cancelled += oracle_has(run->cancelled, i);
         either += oracle_has(run->either, i);
+        extra += scope->tasks[i].form == DAG_WAIT_FOR;
     }
     uint64_t sum = c->edges_done + c->edges_stream + c->edges_implied + c->edges_event + c->edges_host + c->edges_host_only;
     if (c->edges != sum) problem(run, "edges %llu, their kinds add up to %llu", (unsigned long long)c->edges, (unsigned long long)sum);
@@ -422,6 +424,7 @@ static void run_dag(struct rig *rig, uint64_t seed)
     atomic_store(&beat_seed, seed);
     atomic_store(&beat_rig, rig->kind->name);
     dag_make(&the_dag, seed, rig->ndevices > 0);
+    if (the_dag.has_faults && rig->kind->no_faults) return;
     memset(runs, 0, sizeof(runs));
     for (uint32_t s = 0; s < the_dag.nscopes; s++) {
         runs[s].rig = rig;

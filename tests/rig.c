@@ -27,7 +27,7 @@ const struct rig_kind rig_kinds[] = {
       .mock_devices = 2,
       .mock = { .devices = 2, .clock = WEIR__MOCK_TICKER, .no_cross_wait = true } },
     { .name = "mock, no notices", .mock_devices = 1, .mock = { .clock = WEIR__MOCK_TICKER, .no_event_notify = true } },
-    { .name = "mock, positions", .mock_devices = 2, .mock = { .devices = 2, .positions = true } },
+    { .name = "mock, positions", .mock_devices = 2, .no_faults = true, .mock = { .devices = 2, .positions = true } },
     { .name = "hosts and mock",
       .host_devices = 2,
       .mock_devices = 1,

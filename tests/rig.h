@@ -21,6 +21,7 @@ struct rig_kind {
     uint32_t    mock_devices;
     uint32_t    streams;      /* per device; 0: the backend's advice */
     bool        clock_thread; /* a thread of the rig moves a manual clock */
+    bool        no_faults;    /* the backend keeps one failure a stream only */
     struct weir__mock_options mock;
 };
 
