@@ -513,7 +513,9 @@ static uint64_t seen[16];
         seen[15] = n;                                                                                                  \
     }
 KERNEL(1)
-KERNEL(2) KERNEL(3) KERNEL(4) KERNEL(5) KERNEL(6) KERNEL(7) KERNEL(8) KERNEL(9)
+KERNEL(2)
+KERNEL(3)
+KERNEL(4) KERNEL(5) KERNEL(6) KERNEL(7) KERNEL(8) KERNEL(9)
 
     static void kernel_0(void)
 {

@@ -196,6 +196,70 @@ Test(host_stress, token_round_many_streams)
     rig_close(&rig);
 }
 
+struct rival {
+    void *stream;
+    _Atomic int round, done; /* spun on, so that both threads start together */
+    int rounds;
+};
+
+static void spin_until(_Atomic int *counter, int value)
+{
+    for (unsigned i = 0; atomic_load(counter) < value; i++)
+        if (i > 20000) usleep(1);
+}
+
+static void *sync_each_round(void *arg)
+{
+    struct rival *rival = arg;
+    uint64_t errors = 0;
+    for (int i = 1; i <= rival->rounds; i++) {
+        spin_until(&rival->round, i);
+        errors += OPS->sync(rival->stream, 2 * (uint64_t)i - 1) != 0;
+        atomic_store(&rival->done, i);
+    }
+    return (void *)(uintptr_t)errors;
+}
+
+static int spin_for(void *arg)
+{
+    for (intptr_t i = 0; i < (intptr_t)arg; i++) __asm__ volatile("" ::: "memory");
+    return 0;
+}
+
+/*
+ * Two threads run the same producer, one of them because a stream that it holds waits for it. What the producer does
+ * next waits for that stream, so whoever comes second must not go on with it. The durations sweep over the meeting.
+ */
+Test(host_stress, producer_is_not_run_past_what_is_needed)
+{
+    struct rig rig;
+    rig_open(&rig, 1);
+    void *producer = rig_stream(&rig, 0), *consumer = rig_stream(&rig, 0), *failed = NULL;
+    struct rival rival = {.stream = producer, .rounds = 20000};
+    pthread_t thread;
+    pthread_create(&thread, NULL, sync_each_round, &rival);
+    for (int i = 1; i <= rival.rounds; i++) {
+        uint64_t at = 0, consumed = 0;
+        must(OPS->host_function(producer, spin_for, (void *)(intptr_t)(i % 100 * 3)));
+        must(OPS->record(producer, &at));
+        must(OPS->position_wait(consumer, &producer, &at, 1));
+        must(OPS->host_function(consumer, spin_for, NULL));
+        must(OPS->record(consumer, &consumed));
+        must(OPS->position_wait(producer, &consumer, &consumed, 1));
+        must(OPS->record(producer, &at));
+        atomic_store(&rival.round, i);
+        spin_for((void *)(intptr_t)(i / 100 % 100 * 3));
+        must(OPS->sync(consumer, consumed));
+        spin_until(&rival.done, i);
+        must(OPS->sync(producer, at));
+    }
+    pthread_join(thread, &failed);
+    cr_assert_null(failed);
+    OPS->stream_destroy(producer);
+    OPS->stream_destroy(consumer);
+    rig_close(&rig);
+}
+
 /* Submitter and worker meet at the moment when the stream runs empty: no start may be lost. */
 Test(host_stress, stream_running_empty_is_started_again)
 {

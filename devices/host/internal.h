@@ -19,28 +19,29 @@
  *    |            sync() runs it inline                  v |                |
  *    `------------------------------------------------ LINGER    QUEUED <---'  position reached
  *
- *  - Claim. IDLE and LINGER are left by compare-and-swap, QUEUED only under the device's lock by whoever unlinks the
- *    stream from the run queue, BLOCKED only by the runner of the producer that took the stream's waiter off the
- *    producer's list. So exactly one thread becomes runner (or destroyer: DEAD), and the runner's fields need no lock;
- *    they travel with the state word (release on leaving, acquire on claiming).
+ *  - Claim. IDLE and LINGER are left by compare-and-swap, QUEUED only under the device's lock by whoever unlinks
+ *    the stream from the run queue, BLOCKED only by the runner of the producer that took the stream's waiter off
+ *    the producer's list. So exactly one thread becomes runner (or destroyer: DEAD), and the runner's fields need
+ *    no lock; they travel with the state word (release on leaving, acquire on claiming).
  *  - No lost start. The submitter stores `flushed` and then loads `state`; a runner stores IDLE and then loads
- *    `flushed`; all four sequentially consistent. Either the submitter sees IDLE and queues the stream, or the runner
- *    sees the new commands and does. LINGER, RUNNING, QUEUED and BLOCKED all lead to such a check later, so the
- * submitter has nothing to do in them. A lingering worker that is robbed of its stream by sync() loses the duty with
- * it.
- *  - No lost wake-up. A waiter is put on the producer's list, lowers `interest` (the lowest position that anybody waits
- *    for) and then loads `completed`; a runner stores `completed` and then loads `interest`; again all sequentially
- *    consistent. Either the waiter sees the position reached and goes on, or the runner sees the interest and, under
- * the stream's lock, takes the waiter off. The waiter then loads `state` and queues an idle producer; a runner that
- * leaves loads `interest` behind its store of IDLE. So a producer that was never flushed starts when somebody waits for
- * it.
- *  - No deadlock. A wait names a position that was recorded before the wait was queued; edges go from older to newer
- *    commands. A thread in sync() may sleep while it holds claims, but only of streams that wait for what it sleeps
- * for.
- *  - Late looks. A thread may look at a stream after it stopped waiting for it, when the stream is destroyed already.
- *    Therefore streams and devices are never given back to the allocator: they are kept and used again, a stream always
- *    by its device, and positions and command counts go on instead of starting again. Whatever such a thread reads says
- *    "reached", and whatever it claims it may run.
+ *    `flushed`; all four sequentially consistent. Either the submitter sees IDLE and queues the stream, or the
+ *    runner sees the new commands and does. LINGER, RUNNING, QUEUED and BLOCKED all lead to such a check later, so
+ *    the submitter has nothing to do in them. A lingering worker that is robbed of its stream by sync() loses the
+ *    duty with it.
+ *  - No lost wake-up. A waiter is put on the producer's list, lowers `interest` (the lowest position that anybody
+ *    waits for) and then loads `completed`; a runner stores `completed` and then loads `interest`; again all
+ *    sequentially consistent. Either the waiter sees the position reached and goes on, or the runner sees the
+ *    interest and, under the stream's lock, takes the waiter off. The waiter then loads `state` and queues an idle
+ *    producer; a runner that leaves loads `interest` behind its store of IDLE. So a producer that was never flushed
+ *    starts when somebody waits for it.
+ *  - No deadlock. A wait names a position that was recorded before the wait was queued; edges go from older to
+ *    newer commands. A thread in sync() may sleep while it holds claims, but only of streams whose next command
+ *    really has to wait: each for the next held one, the last for what the thread sleeps for. It runs no stream
+ *    past the position that it needs there, since the work behind may wait for a held stream.
+ *  - Late looks. A thread may look at a stream after it stopped waiting for it, when the stream is destroyed
+ *    already. Therefore streams and devices are never given back to the allocator: they are kept and used again, a
+ *    stream always by its device, and positions and command counts go on instead of starting again. Whatever such a
+ *    thread reads says "reached", and whatever it claims it may run.
  *
  * Costs that the design avoids: sequentially consistent stores are one locked instruction on a line that the thread
  * owns anyway (the state, tail and completed words lie on lines of their own; nobody polls them except a short, bounded

@@ -295,6 +295,9 @@ static enum host_run run_commands(struct host_stream *stream, uint64_t until, ui
     struct host_reader *reader = &stream->reader;
     uint64_t limit = reader->done;
     bool owed = false; /* a wake-up, before anything that may take long */
+    /* A former runner may have got there before the claim. Work behind it may wait for a stream that the caller holds.
+     */
+    if (reader->position >= until) return HOST_RUN_REACHED;
     for (;;) {
         if (reader->done == limit) {
             limit = atomic_load_explicit(&stream->tail, memory_order_acquire); /* pairs with P1 */
