@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <exec/certify.h>
 #include <exec/submit.h>
 
 #define FEW 16 /* predecessors on other streams that need no heap */
@@ -153,17 +154,26 @@ static int queue_waits(struct weir__stream *stream, const struct points *points)
     return weir__fail(rc, "%s: no wait: %s", stream->device->info.name, stream->ops->last_error(stream->device->handle));
 }
 
-/* Take the candidates out that need no thought: same stream, or known to it. */
+/* Put the candidates that need no thought behind the others: same stream, or known to it. */
 static void drop_covered(struct weir__stream *stream, struct points *points, struct decision *decision)
 {
-    size_t n = 0;
+    size_t n = points->n;
 
-    for (size_t i = 0; i < points->n; i++) {
-        struct weir__clock_candidate *candidate = &points->candidate[i];
+    for (size_t i = 0; i < n;) {
+        struct weir__clock_candidate candidate = points->candidate[i];
 
-        if (candidate->stream == stream->id) decision->stream += candidate->edges;
-        else if (weir__clock_covers(&stream->clock, candidate->stream, candidate->position)) decision->implied += candidate->edges;
-        else points->candidate[n++] = *candidate;
+        if (candidate.stream == stream->id) {
+            candidate.verdict = WEIR__VERDICT_STREAM;
+            decision->stream += candidate.edges;
+        } else if (weir__clock_covers(&stream->clock, candidate.stream, candidate.position)) {
+            candidate.verdict = WEIR__CLOCK_KNOWN;
+            decision->implied += candidate.edges;
+        } else {
+            i++;
+            continue;
+        }
+        points->candidate[i] = points->candidate[--n];
+        points->candidate[n] = candidate;
     }
     points->n = n;
 }
@@ -206,19 +216,25 @@ static int decide_waits(struct weir__stream *stream, struct points *points, stru
  * How each edge is realised: reached already (not among the candidates), same stream, known to the stream, implied by
  * another wait, or a wait.
  */
-static int edges_decide(struct weir__stream *stream, struct points *points, struct decision *decision)
+static int edges_decide(struct weir__stream *stream, const struct weir_task *task, struct points *points,
+                        struct decision *decision)
 {
     uint32_t width = atomic_load_explicit(&stream->device->context->nstreams, memory_order_acquire); /* as above */
     uint64_t few[4 * 64], *vectors = few;
+    size_t   all = points->n;
     int      rc;
 
     drop_covered(stream, points, decision);
-    if (points->n == 0) return WEIR_OK;
+    if (points->n == 0) {
+        if (stream->device->context->certificate != NULL) weir__certify(stream, task, points->candidate, 0, all);
+        return WEIR_OK;
+    }
     if (points->n * width > sizeof few / sizeof few[0]) {
         vectors = malloc(points->n * width * sizeof vectors[0]);
         if (vectors == NULL) return weir__fail(WEIR_E_NO_MEMORY, "no memory for %zu clocks", points->n);
     }
     rc = decide_waits(stream, points, decision, vectors, width);
+    if (rc == WEIR_OK && stream->device->context->certificate != NULL) weir__certify(stream, task, points->candidate, points->n, all);
     if (vectors != few) free(vectors);
     return rc;
 }
@@ -232,7 +248,7 @@ int weir__issue_wait_point(struct weir__stream *stream, uint64_t point)
 
     if (rc != WEIR_OK || points.n == 0) return rc;
     if (stream->device->domain != 0 && stream->device->domain == other->device->domain) {
-        return edges_decide(stream, &points, &decision);
+        return edges_decide(stream, NULL, &points, &decision);
     }
     /* No events between the two: through the host. */
     return other->ops->sync(other->handle, weir__point_position(point));
@@ -277,9 +293,7 @@ int weir__issue_open(struct weir_task *task, bool late)
     decision.done = points.done;
     rc = weir__stream_reserve(stream);
     if (rc == WEIR_OK && stream->ops->reserve != NULL) rc = stream->ops->reserve(stream->handle);
-    if (rc == WEIR_OK && points.n != 0) {
-        rc = edges_decide(stream, &points, &decision);
-    }
+    if (rc == WEIR_OK && (points.n != 0 || context->certificate != NULL)) rc = edges_decide(stream, task, &points, &decision);
     points_fini(&points);
     if (rc != WEIR_OK) {
         weir__stream_unlease(stream);

@@ -39,6 +39,7 @@ struct weir__stream {
     _Atomic uint64_t               retired; /* newest position found reached; written under .retiring */
     uint64_t                      *failed;  /* positions of failed tasks, ascending; under failure_lock */
     uint32_t                       nfailed, cfailed;
+    uint64_t                       certified; /* the lessee's: position of the newest certificate record */
     struct weir__spin              clock_lock;
     struct weir__clock             clock;
 };

@@ -49,6 +49,11 @@ WEIR_MUST_CHECK int weir__task_end_and_wait(struct weir_task *task);
  * outlive the context. Used by tests and benchmarks (mock) and by the context itself. */
 WEIR_MUST_CHECK int weir__context_add_backend(struct weir_context *context, const struct weir__device_ops *ops, void *backend);
 
+/* Write every decision about device edges down (graph/certificate.h), before the first task. @certificate is borrowed and
+ * must outlive the context. For tests. */
+struct weir__certificate;
+void weir__context_certify(struct weir_context *context, struct weir__certificate *certificate);
+
 /* One line on stderr when WEIR_LOG's level is at least @level (1 errors, 2 warnings, 3 information, 4 every call). */
 void weir__log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -21,3 +21,6 @@ endif()
 
 # The access table alone, against the same oracle.
 weir_test(graph_depend_test SOURCES dag.c oracle.c LIBRARIES weir_graph)
+
+# What is decided about device edges, judged by the checker of certificates.
+weir_test(exec_certificate_test LIBRARIES ${weir_exec_parts})
