@@ -305,10 +305,46 @@ int weir__issue_open(struct weir_task *task, bool late)
     return WEIR_OK;
 }
 
+/*
+ * A task with locks took its place behind its neighbour on the device. When it fails it must keep the place until the
+ * neighbour is done, or the next one would overlap: its point is recorded, and it is complete, failed, when that is reached.
+ */
+static bool fail_in_place(struct weir_task *task, int status)
+{
+    struct weir__stream *stream = weir__task_stream_of(task);
+    uint64_t             position;
+
+    if (stream->ops->record(stream->handle, &position) != WEIR_OK) return false;
+    stream->recorded = position;
+    task->arg = (uintptr_t)(intptr_t)status;
+    task->flags |= WEIR__TASK_FAILED;
+    weir__stream_enter(stream, position, task);
+    if (stream->ops->flush != NULL) stream->ops->flush(stream->handle);
+    weir__point_want(stream->device->context, weir__point_pack(stream->id, position));
+    weir__stream_unlease(stream);
+    return true;
+}
+
+/* It has not even a stream: wait for the neighbours here. Only without memory. */
+static void wait_for_neighbours(struct weir_task *task)
+{
+    for (uintptr_t e = (uintptr_t)task->node.extra; e != 0; e = weir__extra_of(e)->next) {
+        struct weir__point point = {weir__extra_of(e)->link};
+
+        if ((e & 7) == WEIR__EXTRA_ORDER && weir__point_wait(task->pool->context, point) != WEIR_OK) {
+            weir__log(2, "a neighbour's device failed");
+        }
+    }
+}
+
 void weir__issue_abandon(struct weir__runner *runner, struct weir_task *task, int status)
 {
     struct weir__stream *stream = weir__task_stream_of(task);
 
+    if (task->flags & WEIR__TASK_HAS_LOCKS) {
+        if (fail_in_place(task, status)) return;
+        wait_for_neighbours(task);
+    }
     if (stream->ops->flush != NULL) stream->ops->flush(stream->handle); /* what was queued is harmless, but must run */
     weir__stream_unlease(stream);
     weir__runner_finish(runner, task, status);
@@ -368,6 +404,7 @@ void weir__issue(struct weir__runner *runner, struct weir_task *task)
     int                 rc = weir__issue_open(task, runner != &task->pool->scope->runner);
 
     if (rc != WEIR_OK) {
+        if (task->flags & WEIR__TASK_HAS_LOCKS) wait_for_neighbours(task);
         weir__runner_finish(runner, task, rc);
         return;
     }

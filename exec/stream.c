@@ -157,6 +157,7 @@ static void retired_finish(struct retired *retired, struct weir__runner *runner)
         struct weir_task *task = retired->head;
 
         retired->head = weir__task_next(task);
+        if (task->node.status == WEIR_OK && task->flags & WEIR__TASK_FAILED) task->node.status = (int32_t)(intptr_t)task->arg;
         weir__runner_finish(runner, task, task->node.status);
     }
 }

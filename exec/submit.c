@@ -19,10 +19,17 @@ bool weir__scope_is_own(const struct weir_scope *scope)
 
 /* ---- back-pressure ---- */
 
+/* Fewer tasks in flight than allowed? Memory that handles or failures hold does not count. */
 static bool has_room(struct weir_scope *scope)
 {
+    uint64_t completed, submitted;
+
     weir__pool_collect(scope->pool);
-    return scope->pool->used < scope->limit;
+    if (scope->pool->used < scope->limit) return true;
+    /* Relaxed: .submitted is our own, an older .completed is an estimate on the safe side. */
+    completed = atomic_load_explicit(&scope->pool->completed, memory_order_relaxed) - scope->base;
+    submitted = atomic_load_explicit(&scope->submitted, memory_order_relaxed);
+    return submitted - completed < scope->limit;
 }
 
 /* Run one ready host task of the scope's own queue. */
@@ -106,10 +113,8 @@ static bool wait_for_room(struct weir_scope *scope)
 /* Memory, after back-pressure unless @force. */
 static int make_room(struct weir_scope *scope, bool force)
 {
-    weir__pool_collect(scope->pool);
-    if (!force && scope->pool->used >= scope->limit) {
+    if (!has_room(scope) && !force) {
         weir__runner_flush(&scope->runner);
-        weir__scope_sweep(scope, false);
         if (scope->patience_ns == 0) scope->patience_ns = FIRST_PATIENCE_NS;
         if (!has_room(scope) && !wait_for_room(scope)) {
             /* Nothing that is sure to finish: half as much again, and more patience the next time. */

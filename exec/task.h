@@ -29,6 +29,7 @@ enum weir__task_flag {
     WEIR__TASK_HAS_CALLBACK = 2, /* an extra of kind CALLBACK */
     WEIR__TASK_HAS_LOCKS = 4,    /* extras of kind LOCK */
     WEIR__TASK_LOCKED = 8,       /* they are taken */
+    WEIR__TASK_FAILED = 32,      /* not issued, but its place on the stream must be reached before it is complete: .arg */
     WEIR__TASK_BLOCKING = 16,    /* begin with block: the submitter itself issues it when it is ready */
 };
 
