@@ -13,6 +13,7 @@
 #define WEIR__MAX_STREAMS 4096
 #define WEIR__MAX_DEVICES 255
 #define WEIR__MAX_WORKERS 256
+#define WEIR__POLL_NS 1000000u
 
 struct weir__stream;
 struct weir__certificate;
@@ -86,6 +87,7 @@ struct weir_context {
     _Atomic uint32_t    blocked; /* workers asleep inside a task that waits */
     _Atomic uint32_t    event;   /* futex */
     _Atomic bool        stop;
+    _Atomic bool        poll;    /* a notice could not be had: device work is looked for every WEIR__POLL_NS */
 
     /* mutexinoutset: the tails of all locks. */
     pthread_mutex_t lock_of_locks;

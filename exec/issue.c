@@ -379,8 +379,8 @@ int weir__issue_close(struct weir__runner *runner, struct weir_task *task, bool 
     weir__stream_enter(stream, position, task);
     if (!late) scope->recent[stream->id % 4] = point;
     if (flush && stream->ops->flush != NULL) stream->ops->flush(stream->handle);
-    if (wanted) stream->ops->notify(stream->handle, position);
     weir__stream_unlease(stream);
+    if (wanted) weir__stream_want(stream, position);
     if (successors != 0) weir__runner_release(runner, successors, point, NULL);
     /* A submitter may wait for this in weir_task_begin(). Sequentially consistent: see wait.c. */
     if (late && atomic_load_explicit(&pool->waiters, memory_order_seq_cst) != 0) weir__pool_tell(pool);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <exec/scope.h>
+#include <exec/submit.h>
 
 #define FIRST_RING 64
 #define MAX_FAILED 4096
@@ -302,6 +303,33 @@ bool weir__context_retire(struct weir_context *context, struct weir__runner *run
     return runner->count != before;
 }
 
+void weir__stream_want(struct weir__stream *stream, uint64_t position)
+{
+    struct weir_context *context = stream->device->context;
+
+    if (stream->ops->notify(stream->handle, position) == WEIR_OK) return;
+    /* No memory for a notice. We must not block here, so a worker (and every waiter) looks again and again for a while. */
+    weir__log(2, "%s: no notice (%s): looking instead", stream->device->info.name, stream->ops->last_error(stream->device->handle));
+    atomic_store_explicit(&context->poll, true, memory_order_seq_cst);
+    weir__context_wake(context);
+}
+
+bool weir__context_poll(struct weir_context *context, struct weir__runner *runner)
+{
+    bool found;
+
+    /* Sequentially consistent: whoever sets it again after this has its work seen below or keeps the flag. */
+    if (!atomic_exchange_explicit(&context->poll, false, memory_order_seq_cst)) return false;
+    found = weir__context_retire(context, runner);
+    if (weir__context_device_busy(context)) atomic_store_explicit(&context->poll, true, memory_order_seq_cst);
+    return found;
+}
+
+void weir__point_want(struct weir_context *context, uint64_t point)
+{
+    weir__stream_want(context->streams[weir__point_stream(point)], weir__point_position(point));
+}
+
 bool weir__context_notify(struct weir_context *context)
 {
     uint32_t n = atomic_load_explicit(&context->nstreams, memory_order_acquire); /* as above */
@@ -313,7 +341,7 @@ bool weir__context_notify(struct weir_context *context)
 
         if (atomic_load_explicit(&stream->retired, memory_order_relaxed) >= issued) continue;
         busy = true;
-        stream->ops->notify(stream->handle, issued);
+        weir__stream_want(stream, issued);
     }
     return busy;
 }

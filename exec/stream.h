@@ -88,8 +88,12 @@ void weir__stream_enter(struct weir__stream *stream, uint64_t position, struct w
 
 /* Finish the tasks whose positions were reached. False if another thread is at it. */
 bool weir__stream_retire(struct weir__stream *stream, struct weir__runner *runner);
+/* Have the tasks up to a position finished when it is reached: asks the backend for a notice. */
+void weir__stream_want(struct weir__stream *stream, uint64_t position);
 /* All streams of the context. True if a task was finished. */
 bool weir__context_retire(struct weir_context *context, struct weir__runner *runner);
+/* If notices failed: look for what is done. True if a task was finished. */
+bool weir__context_poll(struct weir_context *context, struct weir__runner *runner);
 /* Ask every stream with issued work for a notice at its newest position. True if there is such work. */
 bool weir__context_notify(struct weir_context *context);
 /* Is anything issued and not complete? */

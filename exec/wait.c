@@ -37,7 +37,7 @@ static void sleep_on(struct weir_context *context, struct weir__pool *pool, stru
                 atomic_fetch_add_explicit(&context->blocked, 1, memory_order_seq_cst);
                 weir__context_wake(context);
             }
-            weir__futex_wait(&pool->event, event, 0);
+            weir__futex_wait(&pool->event, event, atomic_load_explicit(&context->poll, memory_order_seq_cst) ? WEIR__POLL_NS : 0);
             if (worker) atomic_fetch_sub_explicit(&context->blocked, 1, memory_order_seq_cst);
         }
     }
@@ -98,14 +98,6 @@ void weir__context_push(struct weir_context *context, struct weir__queue *queue,
     if (queue == NULL || (queue->owned && queue != &task->pool->scope->queue)) queue = &context->inject;
     if (weir__queue_push(queue, task)) weir__context_list(context, queue);
     weir__context_wake(context);
-}
-
-void weir__point_want(struct weir_context *context, uint64_t point)
-{
-    struct weir__stream *stream = context->streams[weir__point_stream(point)];
-
-    /* A backend that cannot has failed for good, and says so to everybody who waits. */
-    (void)stream->ops->notify(stream->handle, weir__point_position(point));
 }
 
 void weir__task_want(struct weir__node *node)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <exec/futex.h>
+#include <exec/stream.h>
 #include <exec/submit.h>
 
 /*
@@ -205,6 +206,15 @@ static struct weir_task *next_task(struct weir__worker *worker, struct weir__run
             else weir__futex_wait(&context->event, atomic_load_explicit(&context->event, memory_order_relaxed), DEFER_NS);
             if (atomic_load_explicit(&context->stop, memory_order_acquire)) return NULL;
             empty = 0;
+        } else if (atomic_load_explicit(&context->poll, memory_order_seq_cst)) {
+            if (weir__context_poll(context, runner)) weir__runner_drain(runner);
+            else weir__futex_wait(&context->event, atomic_load_explicit(&context->event, memory_order_relaxed), WEIR__POLL_NS);
+            weir__runner_flush(runner);
+            if ((task = runner->kept) != NULL) {
+                runner->kept = NULL;
+                return task;
+            }
+            if (atomic_load_explicit(&context->stop, memory_order_acquire)) return NULL;
         } else if (empty++ < 2) {
             pause_for(1000);
         } else {
