@@ -2,6 +2,8 @@
 #ifndef WEIR_GRAPH_ERROR_H
 #define WEIR_GRAPH_ERROR_H
 
+/* Of no layer: every folder may include this one. */
+
 #include <weir/error.h>
 
 /* Set the calling thread's weir_error_text() and return @code. printf rules; truncates, never allocates. */

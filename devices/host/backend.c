@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <graph/error.h>
+
 #include "internal.h"
 
 _Atomic uint32_t weir__host_generation;
@@ -19,7 +21,8 @@ int weir__host_fail(int code, const char *format, ...)
     va_start(args, format);
     vsnprintf(error_text, sizeof error_text, format, args);
     va_end(args);
-    return code;
+    /* The functions of weir/host.h are called without exec/ around them. */
+    return weir__fail(code, "%s", error_text);
 }
 
 int weir__host_fail_forked(void)
