@@ -36,6 +36,7 @@ enum {
     QUICK_MISSES = 3,        /* questions answered without sleeping */
     SLEEP_LEAST_NS = 100000, /* doubled with every further question … */
     SLEEP_DOUBLINGS = 5,     /* … up to 3.2 ms: other tasks of the sleeping thread wait as long */
+    SLEEPERS_LONG = 4,       /* half of libomp's helper threads; the others come back soon and look for new tasks */
 };
 
 /* ---- pool ---- */
@@ -86,7 +87,6 @@ static void **handle_slot(void)
     if (!libomp->async_handle || !libomp->has_task_team) return NULL;
     int32_t gtid = libomp->global_thread_num(NULL);
     if (gtid == -2 || !libomp->has_task_team(gtid)) return NULL;
-    weir__runtime_note_helpers();
     void **slot = libomp->async_handle(gtid);
     return slot && !*slot ? slot : NULL;
 }
@@ -109,11 +109,14 @@ static void on_complete(struct weir_task *task, int status, void *arg)
 
 static void sleep_a_little(struct weir__thread *thread, uint32_t seen, uint32_t misses)
 {
-    uint32_t doublings = misses < SLEEP_DOUBLINGS ? misses : SLEEP_DOUBLINGS;
+    static _Atomic uint32_t sleepers; /* relaxed: only how long to sleep depends on it */
+    bool crowded = atomic_fetch_add_explicit(&sleepers, 1, memory_order_relaxed) >= SLEEPERS_LONG;
+    uint32_t doublings = crowded ? 0 : misses < SLEEP_DOUBLINGS ? misses : SLEEP_DOUBLINGS;
     struct timespec time = {.tv_nsec = (long)SLEEP_LEAST_NS << doublings};
     atomic_store(&thread->sleeping, 1);
     syscall(SYS_futex, &thread->wake, FUTEX_WAIT_PRIVATE, seen, &time, NULL, 0);
     atomic_store(&thread->sleeping, 0);
+    atomic_fetch_sub_explicit(&sleepers, 1, memory_order_relaxed);
 }
 
 /* Returns true when done. */

@@ -25,8 +25,7 @@
  */
 static _Atomic(struct weir__runtime *) runtime;
 static _Atomic bool forked;
-static _Atomic bool helpers; /* libomp has its hidden helper threads */
-static _Atomic bool failed;  /* the context could not be made; told once */
+static _Atomic bool failed; /* the context could not be made; told once */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool is_making;
 
@@ -92,23 +91,16 @@ bool weir__runtime_is_mandatory(void)
 /* ---- making the context ---- */
 
 /*
- * libomp 19 waits at its end for its hidden helper threads, which do not exist in the child of a fork: exit() in the
- * child would never return. This runs after what the program registered with atexit(), and before libomp's end.
+ * libomp 19 waits at its end for the hidden helper threads that ran nowait regions; they do not exist in the child of a
+ * fork, where exit() would never return. This runs after what the program registered with atexit(), and before libomp's
+ * end.
  */
 static void leave_child(int status, void *arg)
 {
     (void)arg;
     if (!atomic_load_explicit(&forked, memory_order_relaxed)) return;
-    if (!atomic_load_explicit(&helpers, memory_order_relaxed)) return;
     fflush(NULL);
     _exit(status);
-}
-
-void weir__runtime_note_helpers(void)
-{
-    /* Relaxed: read in a child, which has what its parent's thread saw. Reading first keeps the line shared. */
-    if (!atomic_load_explicit(&helpers, memory_order_relaxed))
-        atomic_store_explicit(&helpers, true, memory_order_relaxed);
 }
 
 static void in_child(void)

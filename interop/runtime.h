@@ -100,8 +100,6 @@ struct weir__runtime *weir__runtime_peek(void);
 
 /* A library registers: this one stays loaded from now on, and its exit handler stands behind those of the program. */
 void weir__runtime_stay(void);
-/* libomp runs target tasks on its hidden helper threads. Any thread. Never blocks. */
-void weir__runtime_note_helpers(void);
 
 /* Wait for the work of all threads. Blocks. Any thread without open task; does nothing inside a kernel. */
 void weir__runtime_drain(void);
