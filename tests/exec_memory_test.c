@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -254,7 +255,7 @@ static void scenario(bool with_mock)
     cr_assert_leq(bodies, accepted);
     cr_assert_eq(callbacks, accepted_callbacks, "%d callbacks, %d expected", callbacks, accepted_callbacks);
     if (mock != NULL) {
-        cr_assert_str_eq(weir__mock_violations(mock), "");
+        cr_assert_eq(weir__mock_violations(mock)[0], '\0', "call %ld failed: %s", (long)fail_at, weir__mock_violations(mock));
         cr_assert_eq(weir__mock_objects(mock), 0);
         weir__mock_destroy(mock);
     }
@@ -264,7 +265,8 @@ static void fail_each_in_turn(bool with_mock, bool onwards)
 {
     long at = 0, before;
     arm(0, false);
-    scenario(with_mock); /* what is made once and kept is made here */
+    scenario(false); /* what is made once and kept is made here */
+    scenario(true);
     before = live;
     do {
         arm(++at, onwards);
@@ -272,7 +274,7 @@ static void fail_each_in_turn(bool with_mock, bool onwards)
         cr_assert_eq(live, before, "failing call %ld: %ld allocations left", at, live - before);
     } while (atomic_load(&calls) >= at);
     arm(0, false);
-    cr_log_info("%ld allocations failed in turn", at - 1);
+    fprintf(stderr, "%ld allocations failed in turn\n", at - 1);
     cr_assert_gt(at, 20);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <exec/work.h>
+#include <graph/check.h>
 
 #include "dag.h"
 #include "rig.h"
@@ -438,15 +439,26 @@ static void run_dag(struct rig *rig, uint64_t seed)
     for (uint32_t s = 0; s < the_dag.nscopes; s++) check_scope(&runs[s]);
 }
 
+static uint64_t decisions; /* records of all certificates */
+
 static void run_batch(const struct rig_kind *kind, uint64_t seed, uint32_t count)
 {
     static struct rig rig;
+    struct weir__certificate *certificate;
+    struct weir__check_fault fault = { .text = "" };
     bool violations = false;
+    cr_assert_eq(weir__certificate_create(&certificate), 0);
     int rc = rig_open(&rig, kind, 0);
     cr_assert_eq(rc, 0, "%s: rig_open: %d %s", kind->name, rc, weir_error_text());
+    weir__context_certify(rig.context, certificate);
     for (uint32_t i = 0; i < count && atomic_load(&problems) == 0; i++) run_dag(&rig, seed + i);
     rc = rig_close(&rig, &violations);
     cr_assert_eq(rc, 0, "%s: weir_context_destroy: %d %s", kind->name, rc, weir_error_text());
+    rc = weir__certificate_check(certificate, &fault);
+    decisions += weir__certificate_count(certificate);
+    cr_assert_eq(rc, 0, "%s, seeds %llu to %llu: the certificate is wrong: %s", kind->name, (unsigned long long)seed,
+                 (unsigned long long)(seed + count - 1), fault.text);
+    weir__certificate_destroy(certificate);
     cr_assert(!violations, "%s: the mock saw its rules broken, seeds %llu to %llu", kind->name, (unsigned long long)seed,
               (unsigned long long)(seed + count - 1));
     cr_assert_eq(atomic_load(&problems), 0, "see the problems above; repeat with WEIR_TEST_SEED");
@@ -476,5 +488,6 @@ Test(exec_property, random_graphs_keep_every_dependence, .timeout = 600)
         size_t kind = only == rig_nkinds ? k % rig_nkinds : only;
         run_batch(&rig_kinds[kind], 1 + i, dags - i < BATCH ? (uint32_t)(dags - i) : BATCH);
     }
-    fprintf(stderr, "%llu graphs, seeds 1 to %llu\n", (unsigned long long)dags, (unsigned long long)dags);
+    fprintf(stderr, "%llu graphs, seeds 1 to %llu, %llu certified decisions\n", (unsigned long long)dags,
+            (unsigned long long)dags, (unsigned long long)decisions);
 }
