@@ -105,7 +105,8 @@ struct weir__device_ops {
     /* ---- streams ---- */
     /* Mandatory, any thread. @owner comes back in notice->reached(). @priority: larger first, a hint. */
     int (*stream_create)(void *device, void *owner, int32_t priority, void **stream_out);
-    /* Mandatory. The stream is drained or its device failed. May block. */
+    /* Mandatory. Every position is reached or the device failed; work behind the last record may be queued and is waited
+     * for. May block. */
     void (*stream_destroy)(void *stream);
     /* Mandatory. The handle that users enqueue on (CUstream). Never NULL. */
     void *(*stream_native)(void *stream);

@@ -561,8 +561,11 @@ static void points_give_back(struct weir__event_device *device, struct weir__eve
 void weir__event_stream_destroy(struct weir__event_stream *stream)
 {
     struct weir__event_device *device = stream->device;
+    /* Work may be queued behind the last record: somebody gave up before it. A failure was told already, or is nobody's. */
+    int lost = device->base->stream_sync(stream->handle);
     pthread_mutex_lock(&stream->lock);
     while (stream->notices) pthread_cond_wait(&stream->settled, &stream->lock);
+    (void)lost;
     advance_locked(stream, recorded_of(stream)); /* the stream is drained: all events are done, or the device is lost */
     pthread_mutex_unlock(&stream->lock);
     device->base->stream_destroy(stream->handle); /* host functions do not run after it */
