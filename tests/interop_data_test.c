@@ -69,6 +69,7 @@ static const struct rule rules[] = {
     {"new data without to is not copied", 0, 0, BEGIN, FROM, 0, 64, 0, 1, 0, 0, 0},
     {"present data is counted and not copied", 1, 0, BEGIN, BOTH, 0, 64, 0, 2, 0, 0, 0},
     {"always copies present data", 1, 0, BEGIN, BOTH | WEIR__MAP_ALWAYS, 0, 64, 0, 2, 0, 1, 0},
+    {"always copies new data once", 0, 0, BEGIN, BOTH | WEIR__MAP_ALWAYS, 0, 64, 0, 1, 0, 1, 0},
     {"always without to copies nothing at the begin", 1, 0, BEGIN, FROM | WEIR__MAP_ALWAYS, 0, 64, 0, 2, 0, 0, 0},
     {"a part of present data is present", 1, 0, BEGIN, TO, 16, 8, 0, 2, 0, 0, 0},
     {"present data cannot be extended behind", 1, 0, BEGIN, TO, 32, 64, WEIR_E_BUSY, 1, 0, 0, 0},
@@ -316,6 +317,13 @@ Test(interop_data, separate_attach_follows_its_conditions)
     cr_expect_null(d->p, "old ones are left alone");
     cr_assert_eq(run(BEGIN, RIG_MAPS({&s.p, data, 8, ATTACH | WEIR__MAP_ALWAYS, NULL})), WEIR_OK);
     cr_expect_eq(d->p, device_of(data), "unless always says so");
+    double more[4];
+    s.p = more;
+    cr_assert_eq(run(BEGIN, RIG_MAPS({more, more, sizeof more, 0, NULL})), WEIR_OK);
+    cr_assert_eq(run(BEGIN, RIG_MAPS({&s.p, more, 8, ATTACH, NULL})), WEIR_OK);
+    cr_expect_eq(d->p, device_of(data), "a pointer that was set to other present data is left alone, too");
+    cr_assert_eq(run(END, RIG_MAPS({more, more, sizeof more, 0, NULL})), WEIR_OK);
+    s.p = data;
     cr_assert_eq(run(UPDATE, whole, 1), WEIR_OK);
     cr_expect_eq(s.p, data);
     cr_assert_eq(run(END, whole, 1), WEIR_OK);

@@ -111,6 +111,7 @@ Test(interop_order, always_copy_is_seen_by_who_maps_afterwards)
                          always[] = {{x, x, sizeof x, TO | WEIR__MAP_ALWAYS, NULL}};
     open_both();
     cr_assert_eq(do_in(&a, BEGIN, map, 1), WEIR_OK);
+    fake_run(a.task);
     x[0] = 3;
     cr_assert_eq(do_in(&b, BEGIN, always, 1), WEIR_OK);
     struct weir__region c;
@@ -171,6 +172,17 @@ Test(interop_order, last_end_follows_everybody_who_used_the_data)
     fake_run(b.task);
     cr_expect_eq(x[2], 9, "the copy back came behind the other construct's kernel");
     cr_expect_eq(fake_live(), 0);
+}
+
+Test(interop_order, end_by_another_construct_follows_the_transfer)
+{
+    static int x[4] = {1, 2, 3, 4};
+    const struct rig_map map[] = {{x, x, sizeof x, BOTH, NULL}};
+    open_both();
+    cr_assert_eq(do_in(&a, BEGIN, map, 1), WEIR_OK);
+    cr_assert_eq(do_in(&b, END, map, 1), WEIR_OK);
+    fake_run(b.task);
+    cr_expect(x[0] == 1 && x[3] == 4, "%d %d", x[0], x[3]);
 }
 
 Test(interop_order, new_mapping_does_not_touch_the_ending_one)
