@@ -168,7 +168,7 @@ static uint32_t padding_of(uintptr_t base, uintptr_t begin)
     return (uint32_t)(begin % (align && align < 16 ? align : 16));
 }
 
-static void item_set(struct weir__item *item, const struct component *component, uint32_t index, bool top)
+static void item_set(struct weir__item *item, const struct component *component)
 {
     uint64_t type = component->type;
     item->base = (uintptr_t)component->base;
@@ -176,16 +176,14 @@ static void item_set(struct weir__item *item, const struct component *component,
     item->bytes = component->bytes > 0 ? (size_t)component->bytes : 0;
     item->type = type;
     item->name = component->name;
-    item->index = index;
     item->padding = 0;
     item->member = type >> WEIR__MAP_MEMBER_SHIFT != 0;
     item->counts = !item->member;
-    item->top = top;
     item->done = false;
     item->found = (struct weir__found){.relation = WEIR__FOUND_NONE};
 }
 
-static int expand_mapper(struct weir__region *region, const struct component *entry, void *function, uint32_t index,
+static int expand_mapper(struct weir__region *region, const struct component *entry, void *function,
                          struct mapper *mapper, struct weir__items *items)
 {
     void (*run)(void *, void *, void *, int64_t, int64_t, void *);
@@ -198,7 +196,7 @@ static int expand_mapper(struct weir__region *region, const struct component *en
         if (component->type & (WEIR__MAP_LITERAL | WEIR__MAP_PRIVATE)) continue;
         struct weir__item *item = item_add(region, items);
         if (!item) return WEIR_E_NO_MEMORY;
-        item_set(item, component, index, false);
+        item_set(item, component);
         /* The first component is the whole object: a part of the parent's, which counts for it, if there is one. */
         if (i == 0 && entry->type >> WEIR__MAP_MEMBER_SHIFT) {
             item->member = true;
@@ -221,7 +219,7 @@ int weir__data_expand(struct weir__region *region, const struct weir__map_args *
                                   args->types[i]};
         if (entry.type & (WEIR__MAP_LITERAL | WEIR__MAP_PRIVATE)) continue;
         if (args->mappers && args->mappers[i]) {
-            rc = expand_mapper(region, &entry, args->mappers[i], i, &mapper, &items);
+            rc = expand_mapper(region, &entry, args->mappers[i], &mapper, &items);
             continue;
         }
         struct weir__item *item = item_add(region, &items);
@@ -229,7 +227,7 @@ int weir__data_expand(struct weir__region *region, const struct weir__map_args *
             rc = WEIR_E_NO_MEMORY;
             break;
         }
-        item_set(item, &entry, i, true);
+        item_set(item, &entry);
         if (!item->member && i + 1 < args->n && is_parent(args->types[i + 1], i))
             item->padding = padding_of(item->base, item->begin);
     }

@@ -5,13 +5,11 @@
 
 /*
  * Kernel parameters. The private copies of a construct lie in one piece of device memory, filled by one copy from a
- * piece of the region's memory: what they are made of may be gone when the kernel runs. Large arrays are an exception
- * only in that each costs its bytes twice.
+ * piece of the region's memory: what they are made of may be gone when the kernel runs.
  */
 enum { PRIVATE_ALIGN = 64 };
 
 struct privates {
-    uint32_t n;      /* entries of the construct */
     size_t *offsets; /* per entry, in both pieces; only of private ones */
     size_t bytes;
     char *kept;       /* the region's piece */
@@ -132,7 +130,7 @@ static uint64_t parameter(struct weir__region *region, const struct weir__map_ar
 int weir__data_arguments(struct weir__region *region, const struct weir__map_args *args, uint64_t *values,
                          uint32_t *count_out)
 {
-    struct privates privates = {.n = args->n};
+    struct privates privates = {.bytes = 0};
     uint32_t n = 0;
     int rc = privates_make(region, args, &privates);
     if (rc) return rc;

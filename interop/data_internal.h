@@ -13,11 +13,9 @@ struct weir__item {
     size_t bytes;
     uint64_t type;
     const char *name; /* as the compiler writes it, or NULL */
-    uint32_t index;   /* in the construct's arrays */
     uint32_t padding; /* a combined struct entry: bytes before the begin that keep its alignment */
     bool member;      /* belongs to a parent entry, which counts for it */
     bool counts;      /* changes the reference count */
-    bool top;         /* of the construct's arrays, not of a mapper */
     bool done;        /* end: copied back already */
     struct weir__found found;
 };
