@@ -10,13 +10,13 @@
  * PEERS_HOLD=1 blocks the first task and prints the memory of a pending one. PEERS_WINDOW sets the window.
  * BENCH_COUNTERS=1 prints the scheduler's counters. bench idle SECONDS prints the CPU time of waiting.
  */
-#include <exec/work.h>
 #include <devices/mock/mock.h>
+#include <exec/work.h>
 #include <weir/weir.h>
 
 #include "workload.h"
 
-static struct workload      w;
+static struct workload w;
 static struct workload_gate gate;
 
 static void check(int rc, const char *what)
@@ -53,8 +53,7 @@ static size_t list_accesses(uint32_t i, struct weir_access *accesses_out)
 {
     const struct work *t = &w.work[i];
     size_t n = 0;
-    for (; n < t->nin; n++)
-        accesses_out[n] = (struct weir_access){ workload_cell(&w, t->in[n]), 8, WEIR_ACCESS_IN };
+    for (; n < t->nin; n++) accesses_out[n] = (struct weir_access){workload_cell(&w, t->in[n]), 8, WEIR_ACCESS_IN};
     if (t->kind == WORK_READ) return n;
     accesses_out[n].address = workload_cell(&w, t->out);
     accesses_out[n].bytes = 8;
@@ -63,14 +62,14 @@ static size_t list_accesses(uint32_t i, struct weir_access *accesses_out)
 }
 
 struct variant {
-    const char         *name, *alias;
+    const char *name, *alias;
     weir_issue_function issue; /* NULL: host tasks */
 };
 
 static const struct variant variants[] = {
-    { "host", "static", NULL },
-    { "mock", "mock", issue_mock },
-    { "device", "async", issue_host_device },
+    {"host", "static", NULL},
+    {"mock", "mock", issue_mock},
+    {"device", "async", issue_host_device},
 };
 
 static void submit_all(struct weir_scope *scope, struct weir_device *device, weir_issue_function issue)
@@ -96,26 +95,26 @@ static void print_counters(struct weir_context *context)
            (unsigned long long)c.tasks, (unsigned long long)c.edges, (unsigned long long)c.edges_done,
            (unsigned long long)c.edges_stream, (unsigned long long)c.edges_implied, (unsigned long long)c.edges_event,
            (unsigned long long)c.edges_host, (unsigned long long)c.event_waits, (unsigned long long)c.fences,
-           (unsigned long long)c.issued_late, (unsigned long long)c.window_waits,
-           (unsigned long long)c.window_exceeded, (unsigned long long)c.peak_in_flight);
+           (unsigned long long)c.issued_late, (unsigned long long)c.window_waits, (unsigned long long)c.window_exceeded,
+           (unsigned long long)c.peak_in_flight);
 }
 
 struct setup {
     struct weir_context *context;
-    struct weir__mock   *mock;
-    struct weir_device  *device;
+    struct weir__mock *mock;
+    struct weir_device *device;
 };
 
 static void set_up(struct setup *s, const struct variant *v, uint32_t threads)
 {
     const char *window = getenv("PEERS_WINDOW");
-    struct weir_context_options options = { .size = sizeof(options), .workers = threads > 1 ? threads - 1 : 1 };
+    struct weir_context_options options = {.size = sizeof(options), .workers = threads > 1 ? threads - 1 : 1};
     memset(s, 0, sizeof(*s));
     options.window = gate.hold ? w.n + 1 : window != NULL ? (uint32_t)atoi(window) : 0;
     check(weir_context_create(&options, &s->context), "weir_context_create");
     s->device = weir_device_get(s->context, 0);
     if (v->issue == issue_mock) {
-        struct weir__mock_options mock = { .positions = true };
+        struct weir__mock_options mock = {.positions = true};
         check(weir__mock_create(&mock, &s->mock), "weir__mock_create");
         check(weir__context_add_backend(s->context, weir__mock_ops(s->mock), s->mock), "weir__context_add_backend");
         s->device = weir_device_get(s->context, weir_device_count(s->context) - 1);
@@ -194,13 +193,14 @@ static int measure_idle(unsigned seconds)
     struct weir_context *context;
     struct weir_scope *scope;
     struct weir_task *external;
-    struct weir_access a[1] = { { &context, 8, WEIR_ACCESS_INOUT } };
+    struct weir_access a[1] = {{&context, 8, WEIR_ACCESS_INOUT}};
     check(weir_context_create(NULL, &context), "weir_context_create");
     check(weir_scope_create(context, NULL, &scope), "weir_scope_create");
     for (int round = 0; round < 2; round++) {
         check(weir_task_external(scope, a, 1, NULL, &external), "external");
         for (int i = 0; i < 100; i++) {
-            check(weir_task_submit(scope, weir_device_get(context, 0), a, 1, issue_nothing, NULL, NULL, NULL), "submit");
+            check(weir_task_submit(scope, weir_device_get(context, 0), a, 1, issue_nothing, NULL, NULL, NULL),
+                  "submit");
             check(weir_task_host(scope, nothing, NULL, a, 1, NULL, NULL), "host");
         }
         if (round == 1) {
@@ -224,8 +224,10 @@ int main(int argc, char **argv)
     if (strcmp(name, "idle") == 0) return measure_idle(argc > 2 ? n : 5);
     gate.hold = getenv("PEERS_HOLD") != NULL;
     if (n == 0 || repeats < (gate.hold ? 1 : 2) || repeats > WORKLOAD_REPEATS || workload_make(&w, name, n) != 0) {
-        fprintf(stderr, "usage: bench chain|indep|chains16|stencil|random|chol|readers N REPEATS(2..%d) "
-                        "[host|mock|device] [THREADS]\n", WORKLOAD_REPEATS);
+        fprintf(stderr,
+                "usage: bench chain|indep|chains16|stencil|random|chol|readers N REPEATS(2..%d) "
+                "[host|mock|device] [THREADS]\n",
+                WORKLOAD_REPEATS);
         return 2;
     }
     if (only != NULL && strcmp(only, "none") == 0) {

@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 {
     const char *form = argc > 1 ? argv[1] : "sync";
     int n = argc > 2 ? atoi(argv[2]) : 20000, repeats = argc > 3 ? atoi(argv[3]) : 5, device = omp_get_default_device();
-    double v[3][MAX_REPEATS], back[2] = { 0, 0 };
+    double v[3][MAX_REPEATS], back[2] = {0, 0};
     if (n < 1 || repeats < 1 || repeats > MAX_REPEATS) return 2;
     if (omp_get_num_devices() < 1) return 77;
     double *memory = omp_target_alloc(sizeof(back), device);
@@ -119,6 +119,8 @@ int main(int argc, char **argv)
     if (strcmp(form, "sync") == 0)
         printf("target: is_device_ptr %.0f ns, present map %.0f ns, map with copies of 1 KiB both ways %.0f ns\n",
                median(v[0], repeats), median(v[1], repeats), median(v[2], repeats));
-    else printf("target nowait depend chain: submit %.0f ns, total %.0f ns a task\n", median(v[0], repeats), median(v[1], repeats));
+    else
+        printf("target nowait depend chain: submit %.0f ns, total %.0f ns a task\n", median(v[0], repeats),
+               median(v[1], repeats));
     return 0;
 }

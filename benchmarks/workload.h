@@ -27,25 +27,25 @@ enum work_kind {
 struct work {
     uint32_t in[3];
     uint32_t out;
-    uint8_t  nin;
-    uint8_t  kind; /* enum work_kind */
+    uint8_t nin;
+    uint8_t kind; /* enum work_kind */
 };
 
 struct workload {
-    const char  *name;
-    uint32_t     n, capacity;
-    uint32_t     ncells, stride; /* in 8-byte words */
+    const char *name;
+    uint32_t n, capacity;
+    uint32_t ncells, stride; /* in 8-byte words */
     struct work *work;
-    uint64_t    *cells, *expected;
-    double       edges; /* dependences a task, without doubles */
-    double       submit[WORKLOAD_REPEATS], total[WORKLOAD_REPEATS]; /* seconds; the first is cold */
-    long         base_kb;
+    uint64_t *cells, *expected;
+    double edges;                                             /* dependences a task, without doubles */
+    double submit[WORKLOAD_REPEATS], total[WORKLOAD_REPEATS]; /* seconds; the first is cold */
+    long base_kb;
 };
 
 /* The first task of a held run waits here, so that everything behind it is pending. */
 struct workload_gate {
     _Atomic int started, open;
-    int         hold;
+    int hold;
 };
 
 static inline double workload_now(void)
@@ -65,8 +65,10 @@ static inline void workload_body(const struct workload *w, uint32_t i)
     const struct work *t = &w->work[i];
     uint64_t *out = workload_cell(w, t->out), v = i + 1;
     for (uint32_t k = 0; k < t->nin; k++) v += *workload_cell(w, t->in[k]);
-    if (t->kind == WORK_UPDATE) *out = *out * 3 + v;
-    else if (t->kind == WORK_SET) __atomic_fetch_add(out, v, __ATOMIC_RELAXED);
+    if (t->kind == WORK_UPDATE)
+        *out = *out * 3 + v;
+    else if (t->kind == WORK_SET)
+        __atomic_fetch_add(out, v, __ATOMIC_RELAXED);
 }
 
 static void workload_add(struct workload *w, uint8_t kind, uint8_t nin, const uint32_t *in, uint32_t out)
@@ -77,7 +79,7 @@ static void workload_add(struct workload *w, uint8_t kind, uint8_t nin, const ui
         if (w->work == NULL) abort();
     }
     struct work *t = &w->work[w->n++];
-    *t = (struct work){ .out = out, .nin = nin, .kind = kind };
+    *t = (struct work){.out = out, .nin = nin, .kind = kind};
     for (uint32_t k = 0; k < nin; k++) t->in[k] = in[k];
 }
 
@@ -97,7 +99,7 @@ static void workload_stencil(struct workload *w, uint32_t n)
     for (uint32_t step = 0; step < n / width; step++)
         for (uint32_t i = 0; i < width; i++) {
             uint32_t from = ((step + 1) & 1) * width, to = (step & 1) * width;
-            uint32_t in[3] = { from + (i + width - 1) % width, from + i, from + (i + 1) % width };
+            uint32_t in[3] = {from + (i + width - 1) % width, from + i, from + (i + 1) % width};
             workload_add(w, WORK_UPDATE, 3, in, to + i);
         }
 }
@@ -108,7 +110,7 @@ static void workload_cholesky(struct workload *w, uint32_t n)
     while ((uint64_t)(nt + 1) * (nt + 2) * (nt + 3) / 6 <= n) nt++;
     w->ncells = nt * nt;
     for (uint32_t k = 0; k < nt; k++) {
-        uint32_t in[2] = { k * nt + k };
+        uint32_t in[2] = {k * nt + k};
         workload_add(w, WORK_UPDATE, 0, NULL, k * nt + k);
         for (uint32_t m = k + 1; m < nt; m++) workload_add(w, WORK_UPDATE, 1, in, m * nt + k);
         for (uint32_t m = k + 1; m < nt; m++) {
@@ -156,7 +158,7 @@ static void workload_count_edges(struct workload *w)
         for (uint32_t k = 0; k < t->nin; k++) {
             uint32_t p = writer[t->in[k]];
             if (p != 0 && mark[p] != i) mark[p] = i, edges++;
-            readers[++used] = (struct reader){ i, head[t->in[k]] };
+            readers[++used] = (struct reader){i, head[t->in[k]]};
             head[t->in[k]] = used;
         }
         if (t->kind != WORK_UPDATE) continue;
@@ -176,12 +178,15 @@ static void workload_count_edges(struct workload *w)
     free(mark);
 }
 
-static inline void workload_clear(struct workload *w) { memset(w->cells, 0, (size_t)w->ncells * w->stride * 8); }
+static inline void workload_clear(struct workload *w)
+{
+    memset(w->cells, 0, (size_t)w->ncells * w->stride * 8);
+}
 
 /* 0, or -1 for an unknown name. Memory lives until the process ends. */
 static int workload_make(struct workload *w, const char *name, uint32_t n)
 {
-    uint32_t zero[1] = { 0 };
+    uint32_t zero[1] = {0};
     memset(w, 0, sizeof(*w));
     w->name = name;
     w->ncells = 1;

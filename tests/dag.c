@@ -15,13 +15,19 @@ static uint64_t draw(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-static uint32_t below(uint64_t *state, uint32_t limit) { return (uint32_t)(draw(state) >> 32) % limit; }
-static bool percent(uint64_t *state, uint32_t chance) { return below(state, 100) < chance; }
+static uint32_t below(uint64_t *state, uint32_t limit)
+{
+    return (uint32_t)(draw(state) >> 32) % limit;
+}
+static bool percent(uint64_t *state, uint32_t chance)
+{
+    return below(state, 100) < chance;
+}
 
 /* Weights of in, out, inout, mutexinoutset, inoutset, all-memory, after. */
 static const uint8_t profiles[][7] = {
-    { 30, 10, 20, 15, 15, 2, 8 }, { 60, 5, 25, 5, 5, 0, 0 },  { 10, 5, 10, 40, 30, 2, 3 },
-    { 20, 0, 80, 0, 0, 0, 0 },    { 25, 5, 10, 5, 40, 5, 10 }, { 10, 10, 10, 0, 0, 0, 70 },
+    {30, 10, 20, 15, 15, 2, 8}, {60, 5, 25, 5, 5, 0, 0},   {10, 5, 10, 40, 30, 2, 3},
+    {20, 0, 80, 0, 0, 0, 0},    {25, 5, 10, 5, 40, 5, 10}, {10, 10, 10, 0, 0, 0, 70},
 };
 
 static uint32_t pick_kind(uint64_t *state, const uint8_t *weights)
@@ -34,7 +40,7 @@ static uint32_t pick_kind(uint64_t *state, const uint8_t *weights)
 static void make_access(struct dag_scope *scope, uint32_t task, uint64_t *state, const uint8_t *weights,
                         struct oracle_access *access_out)
 {
-    struct oracle_access a = { .kind = pick_kind(state, weights) };
+    struct oracle_access a = {.kind = pick_kind(state, weights)};
     if (a.kind == WEIR_ACCESS_AFTER && task == 0) a.kind = WEIR_ACCESS_IN;
     if (a.kind == WEIR_ACCESS_AFTER) {
         uint32_t back = 1 + below(state, task < 8 ? task : 8);
@@ -135,16 +141,23 @@ static void touch(uint8_t *cell, uint32_t kind, uint8_t v, uint32_t delay)
 {
     uint8_t x;
     switch (kind) {
-    case WEIR_ACCESS_OUT: *cell = v; break;
+    case WEIR_ACCESS_OUT:
+        *cell = v;
+        break;
     case WEIR_ACCESS_INOUT:
-    case WEIR_ACCESS_ALL_MEMORY: *cell = (uint8_t)(3 * *cell + v); break;
+    case WEIR_ACCESS_ALL_MEMORY:
+        *cell = (uint8_t)(3 * *cell + v);
+        break;
     case WEIR_ACCESS_MUTEXINOUTSET:
         x = *cell;
         if (delay) dag_delay(delay);
         *cell = (uint8_t)(x + v);
         break;
-    case WEIR_ACCESS_INOUTSET: __atomic_fetch_add(cell, v, __ATOMIC_RELAXED); break;
-    default: break;
+    case WEIR_ACCESS_INOUTSET:
+        __atomic_fetch_add(cell, v, __ATOMIC_RELAXED);
+        break;
+    default:
+        break;
     }
 }
 
@@ -171,9 +184,15 @@ static void compute(const struct dag_task *task, uint8_t *cells, uint32_t delay)
     }
 }
 
-void dag_compute(const struct dag_task *task, uint8_t *cells) { compute(task, cells, 0); }
+void dag_compute(const struct dag_task *task, uint8_t *cells)
+{
+    compute(task, cells, 0);
+}
 
-int dag_fault_status(const struct dag_task *task) { return -1000 - (int)task->index; }
+int dag_fault_status(const struct dag_task *task)
+{
+    return -1000 - (int)task->index;
+}
 
 int dag_body(void *arg)
 {
@@ -191,17 +210,20 @@ int dag_body(void *arg)
 
 void dag_print_task(FILE *to, const struct dag_task *task)
 {
-    static const char *const forms[] = { "?", "host", "submit", "begin", "begin-block", "external", "wait-for" };
-    static const char *const kinds[] = { "?", "in", "out", "inout", "mutexinoutset", "inoutset", "all-memory", "after" };
+    static const char *const forms[] = {"?", "host", "submit", "begin", "begin-block", "external", "wait-for"};
+    static const char *const kinds[] = {"?", "in", "out", "inout", "mutexinoutset", "inoutset", "all-memory", "after"};
     const struct oracle_task *shape = &task->scope->shape[task->index];
     fprintf(to, "  task %u %s fault=%u submit=%d status=%d callback=%d start=%llu end=%llu runs=%u:", task->index,
             forms[task->form], task->fault, task->submit_status, task->status, task->callback_status,
             (unsigned long long)task->start, (unsigned long long)task->end, atomic_load(&task->runs));
     for (uint32_t i = 0; i < shape->naccesses; i++) {
         const struct oracle_access *a = &shape->accesses[i];
-        if (a->kind == WEIR_ACCESS_AFTER) fprintf(to, " after(%u)", a->after);
-        else if (a->kind == WEIR_ACCESS_ALL_MEMORY) fprintf(to, " all-memory");
-        else fprintf(to, " %s(%ld+%zu)", kinds[a->kind], (long)(a->address - (uintptr_t)task->scope->cells), a->bytes);
+        if (a->kind == WEIR_ACCESS_AFTER)
+            fprintf(to, " after(%u)", a->after);
+        else if (a->kind == WEIR_ACCESS_ALL_MEMORY)
+            fprintf(to, " all-memory");
+        else
+            fprintf(to, " %s(%ld+%zu)", kinds[a->kind], (long)(a->address - (uintptr_t)task->scope->cells), a->bytes);
     }
     fputc('\n', to);
 }

@@ -20,10 +20,10 @@ enum { DAG_SCOPES = 3, DAG_CELLS = 64 };
 enum dag_form {
     DAG_HOST = 1,
     DAG_SUBMIT,
-    DAG_BEGIN,       /* may be refused */
+    DAG_BEGIN, /* may be refused */
     DAG_BEGIN_BLOCK,
     DAG_EXTERNAL,
-    DAG_WAIT_FOR,    /* weir_scope_wait_for(): no task */
+    DAG_WAIT_FOR, /* weir_scope_wait_for(): no task */
 };
 
 enum dag_fault {
@@ -38,42 +38,45 @@ struct dag_task {
     struct dag_scope *scope;
     uint32_t index;
     uint32_t form, fault;
-    uint32_t device;      /* taken modulo the number of devices */
+    uint32_t device; /* taken modulo the number of devices */
     uint32_t body_delay, agent_delay;
-    bool     by_agent;    /* another thread ends or fulfils it */
-    bool     keeps_handle;
-    bool     has_callback;
+    bool by_agent; /* another thread ends or fulfils it */
+    bool keeps_handle;
+    bool has_callback;
 
-    int               submit_status; /* what the submission returned */
+    int submit_status; /* what the submission returned */
     struct weir_task *handle;
-    uint64_t          submitted;     /* sequence numbers */
-    uint64_t          start, end;    /* 0: the body did not run */
-    _Atomic uint32_t  runs, callbacks;
-    int               callback_status;
-    int               status; /* final, by handle */
+    uint64_t submitted;  /* sequence numbers */
+    uint64_t start, end; /* 0: the body did not run */
+    _Atomic uint32_t runs, callbacks;
+    int callback_status;
+    int status; /* final, by handle */
 };
 
 struct dag_scope {
-    uint32_t           n;
-    uint32_t           naddresses;
-    uint32_t           window;
-    bool               ranges;
+    uint32_t n;
+    uint32_t naddresses;
+    uint32_t window;
+    bool ranges;
     struct oracle_task shape[ORACLE_TASKS];
-    struct dag_task    tasks[ORACLE_TASKS];
-    uint8_t            cells[DAG_CELLS];
+    struct dag_task tasks[ORACLE_TASKS];
+    uint8_t cells[DAG_CELLS];
 };
 
 struct dag {
-    uint64_t         seed;
-    uint32_t         nscopes;
-    bool             has_faults;
+    uint64_t seed;
+    uint32_t nscopes;
+    bool has_faults;
     struct dag_scope scopes[DAG_SCOPES];
 };
 
 /* Counts starts and ends of bodies. Relaxed throughout: it orders nothing, so it hides no race from a sanitizer; its
  * modification order agrees with whatever order the library makes. */
 extern _Atomic uint64_t dag_sequence;
-static inline uint64_t dag_tick(void) { return atomic_fetch_add_explicit(&dag_sequence, 1, memory_order_relaxed) + 1; }
+static inline uint64_t dag_tick(void)
+{
+    return atomic_fetch_add_explicit(&dag_sequence, 1, memory_order_relaxed) + 1;
+}
 
 /* Fill @dag from @seed. No device: only host and external tasks. */
 void dag_make(struct dag *dag, uint64_t seed, bool with_devices);

@@ -9,9 +9,15 @@
 
 /* Asking for more memory than there is must not end the program under the address sanitizer. */
 const char *__asan_default_options(void);
-const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
 const char *__tsan_default_options(void);
-const char *__tsan_default_options(void) { return "allocator_may_return_null=1"; }
+const char *__tsan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
 
 #define REFUSED(code, call)                                                                                            \
     do {                                                                                                               \
@@ -26,10 +32,10 @@ const char *__tsan_default_options(void) { return "allocator_may_return_null=1";
     } while (0)
 
 static struct weir_context *context;
-static struct weir_scope   *scope;
-static struct weir_device  *device;
-static int                  x, y; /* addresses */
-static _Atomic int          ran;
+static struct weir_scope *scope;
+static struct weir_device *device;
+static int x, y; /* addresses */
+static _Atomic int ran;
 
 static int body(void *arg)
 {
@@ -74,10 +80,14 @@ static int submit(enum form form, struct weir_scope *to, const struct weir_acces
                   const struct weir_task_options *options, struct weir_task **out)
 {
     switch (form) {
-    case HOST: return weir_task_host(to, body, NULL, a, n, options, out);
-    case SUBMIT: return weir_task_submit(to, device, a, n, issue, NULL, options, out);
-    case BEGIN: return weir_task_begin(to, device, a, n, options, out);
-    default: return weir_task_external(to, a, n, options, out);
+    case HOST:
+        return weir_task_host(to, body, NULL, a, n, options, out);
+    case SUBMIT:
+        return weir_task_submit(to, device, a, n, issue, NULL, options, out);
+    case BEGIN:
+        return weir_task_begin(to, device, a, n, options, out);
+    default:
+        return weir_task_external(to, a, n, options, out);
     }
 }
 
@@ -103,7 +113,7 @@ static void refuse_in_every_form(int code, struct weir_scope *to, const struct w
 Test(exec_input, context_options_of_unknown_size_are_refused)
 {
     struct weir_context *made = (struct weir_context *)&x;
-    struct weir_context_options options = { .size = 0 };
+    struct weir_context_options options = {.size = 0};
     REFUSED(WEIR_E_VERSION, weir_context_create(&options, &made));
     options.size = SIZE_MAX;
     REFUSED(WEIR_E_VERSION, weir_context_create(&options, &made));
@@ -141,7 +151,7 @@ Test(exec_input_open, bad_device_numbers_and_sizes_are_refused)
 Test(exec_input_open, scope_creation_checks_its_arguments)
 {
     struct weir_scope *made = (struct weir_scope *)&x;
-    struct weir_scope_options options = { .size = 0 };
+    struct weir_scope_options options = {.size = 0};
     REFUSED(WEIR_E_INVALID, weir_scope_create(NULL, NULL, &made));
     REFUSED(WEIR_E_INVALID, weir_scope_create(context, NULL, NULL));
     REFUSED(WEIR_E_VERSION, weir_scope_create(context, &options, &made));
@@ -179,19 +189,19 @@ Test(exec_input_open, accesses_without_an_array_are_refused)
 
 Test(exec_input_open, unknown_kinds_are_refused_also_in_the_last_place)
 {
-    const uint32_t kinds[] = { 0, WEIR_ACCESS_AFTER + 1, 0x80, UINT32_MAX };
+    const uint32_t kinds[] = {0, WEIR_ACCESS_AFTER + 1, 0x80, UINT32_MAX};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        struct weir_access a[] = { WEIR_INOUT(x), WEIR_IN(y), WEIR_RANGE(&y, 1, kinds[i]) };
+        struct weir_access a[] = {WEIR_INOUT(x), WEIR_IN(y), WEIR_RANGE(&y, 1, kinds[i])};
         refuse_in_every_form(WEIR_E_INVALID, scope, a, 3, NULL);
         REFUSED(WEIR_E_INVALID, weir_scope_wait_for(scope, a, 3));
     }
-    struct weir_access after[] = { WEIR_AFTER(NULL) };
+    struct weir_access after[] = {WEIR_AFTER(NULL)};
     refuse_in_every_form(WEIR_E_INVALID, scope, after, 1, NULL);
 }
 
 Test(exec_input_open, task_options_of_unknown_size_are_refused)
 {
-    struct weir_task_options options = { .size = 0 };
+    struct weir_task_options options = {.size = 0};
     refuse_in_every_form(WEIR_E_VERSION, scope, NULL, 0, &options);
     options.size = SIZE_MAX;
     refuse_in_every_form(WEIR_E_VERSION, scope, NULL, 0, &options);
@@ -216,7 +226,7 @@ Test(exec_input_open, explicit_edge_to_a_task_of_another_scope_orders_or_is_refu
     struct weir_task *first;
     DONE(weir_scope_create(context, NULL, &other));
     DONE(weir_task_external(other, NULL, 0, NULL, &first));
-    struct weir_access after[] = { WEIR_AFTER(first) };
+    struct weir_access after[] = {WEIR_AFTER(first)};
     int rc = weir_task_host(scope, body, NULL, after, 1, NULL, NULL);
     cr_assert(rc == WEIR_OK || rc == WEIR_E_INVALID, "%s", weir_error_name(rc));
     if (rc == WEIR_OK) cr_assert_eq(weir_scope_test(scope), WEIR_E_PENDING);
@@ -235,7 +245,7 @@ Test(exec_input_open, handle_outlives_its_scope_and_serves_as_predecessor_or_is_
     DONE(weir_scope_destroy(other));
     DONE(weir_task_test(first));
     DONE(weir_task_wait(first));
-    struct weir_access after[] = { WEIR_AFTER(first) };
+    struct weir_access after[] = {WEIR_AFTER(first)};
     int rc = weir_task_host(scope, body, NULL, after, 1, NULL, NULL);
     cr_assert(rc == WEIR_OK || rc == WEIR_E_INVALID, "%s", weir_error_name(rc));
     weir_task_release(first);
@@ -246,7 +256,7 @@ Test(exec_input_open, handle_outlives_its_scope_and_serves_as_predecessor_or_is_
 Test(exec_input_open, begin_behind_what_is_not_issued_changes_nothing)
 {
     struct weir_task *external, *open = NULL, *reader;
-    struct weir_access inout_x[] = { WEIR_INOUT(x) }, both[] = { WEIR_IN(x), WEIR_OUT(y) }, in_y[] = { WEIR_IN(y) };
+    struct weir_access inout_x[] = {WEIR_INOUT(x)}, both[] = {WEIR_IN(x), WEIR_OUT(y)}, in_y[] = {WEIR_IN(y)};
     struct weir_counters before, after;
     DONE(weir_task_external(scope, inout_x, 1, NULL, &external));
     weir_scope_counters(scope, &before);
@@ -266,7 +276,7 @@ Test(exec_input_open, begin_behind_what_is_not_issued_changes_nothing)
 Test(exec_input_open, begin_behind_an_open_task_is_not_issued)
 {
     struct weir_task *first, *second = NULL;
-    struct weir_access inout_x[] = { WEIR_INOUT(x) };
+    struct weir_access inout_x[] = {WEIR_INOUT(x)};
     DONE(weir_task_begin(scope, device, inout_x, 1, NULL, &first));
     REFUSED(WEIR_E_NOT_ISSUED, weir_task_begin(scope, device, inout_x, 1, NULL, &second));
     cr_assert_null(second);
@@ -278,7 +288,7 @@ Test(exec_input_open, begin_behind_an_open_task_is_not_issued)
 Test(exec_input_open, begin_behind_a_failure_changes_nothing)
 {
     struct weir_task *task, *open = NULL;
-    struct weir_access inout_x[] = { WEIR_INOUT(x) };
+    struct weir_access inout_x[] = {WEIR_INOUT(x)};
     struct weir_counters before, after;
     DONE(weir_task_host(scope, failing_body, NULL, inout_x, 1, NULL, &task));
     cr_assert_eq(weir_task_wait(task), -77);
@@ -370,7 +380,7 @@ Test(exec_input_open, copies_without_memory_or_length_are_refused)
 Test(exec_input_open, foreign_work_needs_an_event_and_an_issued_task)
 {
     struct weir_task *task = NULL, *external;
-    struct weir_access inout_x[] = { WEIR_INOUT(x) };
+    struct weir_access inout_x[] = {WEIR_INOUT(x)};
     void *stream;
     REFUSED(WEIR_E_INVALID, weir_task_import(scope, device, NULL, NULL, 0, NULL, &task));
     cr_assert_null(task);
@@ -405,7 +415,7 @@ Test(exec_input_open, host_calls_check_their_arguments)
 Test(exec_input, host_streams_exist_on_the_cpu_device_only)
 {
     struct weir__mock *mock;
-    struct weir__mock_options options = { .clock = WEIR__MOCK_AUTOMATIC, .no_events = true };
+    struct weir__mock_options options = {.clock = WEIR__MOCK_AUTOMATIC, .no_events = true};
     struct weir_task *task = NULL;
     void *stream = &x;
     DONE(weir_context_create(NULL, &context));
@@ -430,16 +440,16 @@ Test(exec_input_open, context_with_a_live_scope_is_busy_and_goes_on)
 
 Test(exec_input, odd_ranges_neither_crash_nor_hang)
 {
-    struct weir_scope_options options = { .size = sizeof(options), .ranges = true };
+    struct weir_scope_options options = {.size = sizeof(options), .ranges = true};
     open_all();
     struct weir_scope *ranges;
     DONE(weir_scope_create(context, &options, &ranges));
     struct weir_access odd[][1] = {
-        { WEIR_RANGE(&x, 0, WEIR_ACCESS_INOUT) },
-        { WEIR_RANGE(&x, SIZE_MAX, WEIR_ACCESS_INOUT) },
-        { WEIR_RANGE((void *)UINTPTR_MAX, 8, WEIR_ACCESS_INOUT) },
-        { WEIR_RANGE(NULL, 8, WEIR_ACCESS_INOUT) },
-        { WEIR_RANGE(NULL, SIZE_MAX, WEIR_ACCESS_IN) },
+        {WEIR_RANGE(&x, 0, WEIR_ACCESS_INOUT)},
+        {WEIR_RANGE(&x, SIZE_MAX, WEIR_ACCESS_INOUT)},
+        {WEIR_RANGE((void *)UINTPTR_MAX, 8, WEIR_ACCESS_INOUT)},
+        {WEIR_RANGE(NULL, 8, WEIR_ACCESS_INOUT)},
+        {WEIR_RANGE(NULL, SIZE_MAX, WEIR_ACCESS_IN)},
     };
     int accepted = 0;
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {

@@ -22,29 +22,28 @@
 enum { BATCH = 50, HANG_SECONDS = 60 };
 
 struct run {
-    struct rig             *rig;
-    const struct dag       *dag;
-    struct dag_scope       *dag_scope;
-    struct weir_scope      *scope;
-    int                     wait_status, destroy_status;
-    char                    wait_text[512];
-    struct weir_counters    counters;
-    struct oracle_relation  relation;
-    uint64_t                failed[ORACLE_WORDS], cancelled[ORACLE_WORDS], either[ORACLE_WORDS];
+    struct rig *rig;
+    const struct dag *dag;
+    struct dag_scope *dag_scope;
+    struct weir_scope *scope;
+    int wait_status, destroy_status;
+    char wait_text[512];
+    struct weir_counters counters;
+    struct oracle_relation relation;
+    uint64_t failed[ORACLE_WORDS], cancelled[ORACLE_WORDS], either[ORACLE_WORDS];
 };
 
 static _Atomic uint32_t problems;
-static struct dag       the_dag;
-static struct run       runs[DAG_SCOPES];
+static struct dag the_dag;
+static struct run runs[DAG_SCOPES];
 
 __attribute__((format(printf, 2, 3))) static void problem(const struct run *run, const char *format, ...)
 {
     if (atomic_fetch_add(&problems, 1) >= 5) return;
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "seed %llu, %s, scope %ld (%u tasks%s): ", (unsigned long long)run->dag->seed,
-            run->rig->kind->name, (long)(run->dag_scope - run->dag->scopes), run->dag_scope->n,
-            run->dag_scope->ranges ? ", ranges" : "");
+    fprintf(stderr, "seed %llu, %s, scope %ld (%u tasks%s): ", (unsigned long long)run->dag->seed, run->rig->kind->name,
+            (long)(run->dag_scope - run->dag->scopes), run->dag_scope->n, run->dag_scope->ranges ? ", ranges" : "");
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);
@@ -59,7 +58,10 @@ static void problem_pair(const struct run *run, const char *what, uint32_t i, ui
 
 /* ---- running one scope ---- */
 
-static struct run *run_of(const struct dag_task *task) { return &runs[task->scope - the_dag.scopes]; }
+static struct run *run_of(const struct dag_task *task)
+{
+    return &runs[task->scope - the_dag.scopes];
+}
 
 static void on_complete(struct weir_task *handle, int status, void *arg)
 {
@@ -87,18 +89,21 @@ static int issue(struct weir_task *handle, void *native_stream, void *arg)
 }
 
 struct open_task {
-    struct dag_task  *task;
+    struct dag_task *task;
     struct weir_task *handle;
 };
 
 static void finish(struct dag_task *task, struct weir_task *handle)
 {
     int rc;
-    if (task->form == DAG_EXTERNAL) rc = weir_task_fulfill(handle, dag_body(task));
-    else if (task->fault == DAG_QUEUE_FAILS) rc = weir_task_fail(handle, dag_fault_status(task));
+    if (task->form == DAG_EXTERNAL)
+        rc = weir_task_fulfill(handle, dag_body(task));
+    else if (task->fault == DAG_QUEUE_FAILS)
+        rc = weir_task_fail(handle, dag_fault_status(task));
     else {
         rc = queue_body(task, handle, weir_task_stream(handle));
-        if (rc != 0) problem(run_of(task), "task %u: queueing on an open task: %d %s", task->index, rc, weir_error_text());
+        if (rc != 0)
+            problem(run_of(task), "task %u: queueing on an open task: %d %s", task->index, rc, weir_error_text());
         rc = weir_task_end(handle);
     }
     if (rc != 0) problem(run_of(task), "task %u: end or fulfil: %d %s", task->index, rc, weir_error_text());
@@ -121,7 +126,7 @@ static void hand_over(struct run *run, struct dag_task *task, struct weir_task *
         return;
     }
     struct open_task *open = malloc(sizeof(*open));
-    *open = (struct open_task){ task, handle };
+    *open = (struct open_task){task, handle};
     rig_agent_push(run->rig, finish_by_agent, open);
 }
 
@@ -137,7 +142,7 @@ static size_t build_accesses(struct dag_scope *scope, uint32_t index, struct wei
             address = scope->tasks[a.after].handle;
             if (address == NULL) continue;
         }
-        accesses_out[n] = (struct weir_access){ address, a.bytes, a.kind };
+        accesses_out[n] = (struct weir_access){address, a.bytes, a.kind};
         shape->accesses[n++] = a;
     }
     shape->naccesses = n;
@@ -148,20 +153,24 @@ static int submit(struct run *run, struct dag_task *task, const struct weir_acce
 {
     struct weir_device *device = run->rig->ndevices > 0 ? run->rig->devices[task->device % run->rig->ndevices] : NULL;
     struct weir_task *handle = NULL, **out = task->keeps_handle ? &task->handle : NULL;
-    struct weir_task_options options = { .size = sizeof(options), .name = "dag", .line = task->index };
+    struct weir_task_options options = {.size = sizeof(options), .name = "dag", .line = task->index};
     int rc;
     if (task->has_callback) {
         options.complete = on_complete;
         options.complete_arg = task;
     }
     switch (task->form) {
-    case DAG_HOST: return weir_task_host(run->scope, dag_body, task, a, n, &options, out);
-    case DAG_SUBMIT: return weir_task_submit(run->scope, device, a, n, issue, task, &options, out);
+    case DAG_HOST:
+        return weir_task_host(run->scope, dag_body, task, a, n, &options, out);
+    case DAG_SUBMIT:
+        return weir_task_submit(run->scope, device, a, n, issue, task, &options, out);
     case DAG_WAIT_FOR:
         task->status = weir_scope_wait_for(run->scope, a, n);
         task->start = task->end = dag_tick();
         return WEIR_OK;
-    case DAG_EXTERNAL: rc = weir_task_external(run->scope, a, n, &options, &handle); break;
+    case DAG_EXTERNAL:
+        rc = weir_task_external(run->scope, a, n, &options, &handle);
+        break;
     default:
         options.block = task->form == DAG_BEGIN_BLOCK;
         rc = weir_task_begin(run->scope, device, a, n, &options, &handle);
@@ -191,7 +200,8 @@ static void *run_scope(void *arg)
 {
     struct run *run = arg;
     struct dag_scope *dag_scope = run->dag_scope;
-    struct weir_scope_options options = { .size = sizeof(options), .window = dag_scope->window, .ranges = dag_scope->ranges };
+    struct weir_scope_options options = {
+        .size = sizeof(options), .window = dag_scope->window, .ranges = dag_scope->ranges};
     int rc = weir_scope_create(run->rig->context, &options, &run->scope);
     if (rc != 0) {
         problem(run, "weir_scope_create: %d", rc);
@@ -228,13 +238,18 @@ static void expect(struct run *run)
     for (uint32_t i = 0; i < scope->n; i++) {
         if (scope->shape[i].absent || scope->tasks[i].fault == DAG_FINE) continue;
         oracle_cancel(&run->relation, run->failed, run->cancelled);
-        if (oracle_has(run->cancelled, i)) oracle_put(run->either, i);
-        else oracle_put(run->failed, i);
+        if (oracle_has(run->cancelled, i))
+            oracle_put(run->either, i);
+        else
+            oracle_put(run->failed, i);
     }
     oracle_cancel(&run->relation, run->failed, run->cancelled);
 }
 
-static bool has_body(const struct dag_task *task) { return task->form != DAG_EXTERNAL && task->form != DAG_WAIT_FOR; }
+static bool has_body(const struct dag_task *task)
+{
+    return task->form != DAG_EXTERNAL && task->form != DAG_WAIT_FOR;
+}
 
 static void check_order(const struct run *run)
 {
@@ -243,9 +258,11 @@ static void check_order(const struct run *run)
         if (tasks[j].start == 0 || run->dag_scope->shape[j].absent) continue;
         for (uint32_t i = 0; i < j; i++) {
             if (tasks[i].start == 0) continue;
-            if (oracle_has(run->relation.before[j], i) && tasks[j].form != DAG_EXTERNAL && tasks[i].end > tasks[j].start)
+            if (oracle_has(run->relation.before[j], i) && tasks[j].form != DAG_EXTERNAL &&
+                tasks[i].end > tasks[j].start)
                 problem_pair(run, "a predecessor ended after its successor started", i, j);
-            if (oracle_has(run->relation.exclusive[j], i) && has_body(&tasks[i]) && has_body(&tasks[j]) && tasks[i].end > tasks[j].start && tasks[j].end > tasks[i].start)
+            if (oracle_has(run->relation.exclusive[j], i) && has_body(&tasks[i]) && has_body(&tasks[j]) &&
+                tasks[i].end > tasks[j].start && tasks[j].end > tasks[i].start)
                 problem_pair(run, "mutually exclusive tasks overlapped", i, j);
         }
     }
@@ -339,15 +356,18 @@ static void check_counters(const struct run *run)
         either += oracle_has(run->either, i);
         extra += scope->tasks[i].form == DAG_WAIT_FOR;
     }
-    uint64_t sum = c->edges_done + c->edges_stream + c->edges_implied + c->edges_event + c->edges_host + c->edges_host_only;
-    if (c->edges != sum) problem(run, "edges %llu, their kinds add up to %llu", (unsigned long long)c->edges, (unsigned long long)sum);
+    uint64_t sum =
+        c->edges_done + c->edges_stream + c->edges_implied + c->edges_event + c->edges_host + c->edges_host_only;
+    if (c->edges != sum)
+        problem(run, "edges %llu, their kinds add up to %llu", (unsigned long long)c->edges, (unsigned long long)sum);
     if (c->tasks < tasks || c->tasks > tasks + extra || c->completed != c->tasks || c->tasks_device < device ||
         c->tasks_device > device + c->fences)
         problem(run, "tasks %llu, of these on devices %llu, completed %llu; expected %u and %u, and up to %llu more",
-                (unsigned long long)c->tasks, (unsigned long long)c->tasks_device, (unsigned long long)c->completed, tasks,
-                device, (unsigned long long)extra);
+                (unsigned long long)c->tasks, (unsigned long long)c->tasks_device, (unsigned long long)c->completed,
+                tasks, device, (unsigned long long)extra);
     uint64_t bad = c->failed + c->cancelled;
-    if (c->failed < failed || c->failed > failed + either || bad < failed + cancelled || bad > failed + cancelled + extra)
+    if (c->failed < failed || c->failed > failed + either || bad < failed + cancelled ||
+        bad > failed + cancelled + extra)
         problem(run, "failed %llu, cancelled %llu; expected %u and %u", (unsigned long long)c->failed,
                 (unsigned long long)c->cancelled, failed, cancelled);
 }
@@ -362,7 +382,8 @@ static void check_wait(const struct run *run)
         may |= oracle_has(run->either, i);
         right |= may && run->wait_status == dag_fault_status(&scope->tasks[i]);
     }
-    if (any ? !right : run->wait_status != 0) problem(run, "weir_scope_wait returned %d: %s", run->wait_status, run->wait_text);
+    if (any ? !right : run->wait_status != 0)
+        problem(run, "weir_scope_wait returned %d: %s", run->wait_status, run->wait_text);
     if (any && run->wait_text[0] == '\0') problem(run, "weir_scope_wait failed without a text");
     if (run->destroy_status != 0) problem(run, "weir_scope_destroy returned %d after the wait", run->destroy_status);
 }
@@ -370,7 +391,7 @@ static void check_wait(const struct run *run)
 static void check_contents(const struct run *run)
 {
     const struct dag_scope *scope = run->dag_scope;
-    uint8_t cells[DAG_CELLS] = { 0 };
+    uint8_t cells[DAG_CELLS] = {0};
     for (uint32_t i = 0; i < scope->n; i++)
         if (!scope->shape[i].absent && scope->tasks[i].form < DAG_EXTERNAL) dag_compute(&scope->tasks[i], cells);
     for (uint32_t c = 0; c < DAG_CELLS; c++)
@@ -445,7 +466,7 @@ static void run_batch(const struct rig_kind *kind, uint64_t seed, uint32_t count
 {
     static struct rig rig;
     struct weir__certificate *certificate;
-    struct weir__check_fault fault = { .text = "" };
+    struct weir__check_fault fault = {.text = ""};
     bool violations = false;
     cr_assert_eq(weir__certificate_create(&certificate), 0);
     int rc = rig_open(&rig, kind, 0);
@@ -459,8 +480,8 @@ static void run_batch(const struct rig_kind *kind, uint64_t seed, uint32_t count
     cr_assert_eq(rc, 0, "%s, seeds %llu to %llu: the certificate is wrong: %s", kind->name, (unsigned long long)seed,
                  (unsigned long long)(seed + count - 1), fault.text);
     weir__certificate_destroy(certificate);
-    cr_assert(!violations, "%s: the mock saw its rules broken, seeds %llu to %llu", kind->name, (unsigned long long)seed,
-              (unsigned long long)(seed + count - 1));
+    cr_assert(!violations, "%s: the mock saw its rules broken, seeds %llu to %llu", kind->name,
+              (unsigned long long)seed, (unsigned long long)(seed + count - 1));
     cr_assert_eq(atomic_load(&problems), 0, "see the problems above; repeat with WEIR_TEST_SEED");
 }
 
@@ -480,7 +501,8 @@ Test(exec_property, random_graphs_keep_every_dependence, .timeout = 600)
     if (seed != 0) {
         uint64_t repeat = number_from("WEIR_TEST_DAGS", 20);
         for (size_t k = 0; k < rig_nkinds; k++)
-            for (uint64_t i = 0; i < repeat && (only == rig_nkinds || only == k); i++) run_batch(&rig_kinds[k], seed, 1);
+            for (uint64_t i = 0; i < repeat && (only == rig_nkinds || only == k); i++)
+                run_batch(&rig_kinds[k], seed, 1);
         return;
     }
     /* The same lists on every run: a failure in one place is a failure in all. Time makes the interleavings new. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * Threads that meet in one context: submitters with scopes of their own, foreign waiters, fulfilment against submission,
- * nesting, small windows, two contexts, fork. A hang ends in the time-out of the suite.
+ * Threads that meet in one context: submitters with scopes of their own, foreign waiters, fulfilment against
+ * submission, nesting, small windows, two contexts, fork. A hang ends in the time-out of the suite.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -37,7 +37,10 @@
 
 static struct rig rig;
 
-static void open_host(void) { DONE(rig_open(&rig, &rig_kinds[0], 0)); }
+static void open_host(void)
+{
+    DONE(rig_open(&rig, &rig_kinds[0], 0));
+}
 
 static void close_rig(void)
 {
@@ -77,7 +80,7 @@ static void *churn_scopes(void *arg)
         struct weir_scope *scope;
         _Atomic int count = 0;
         int plain = 0;
-        struct weir_access a[] = { WEIR_INOUT(plain) };
+        struct weir_access a[] = {WEIR_INOUT(plain)};
         DONE(weir_scope_create(rig.context, NULL, &scope));
         for (int i = 0; i < round % 7; i++) {
             DONE(weir_task_host(scope, add_one, &count, a, 1, NULL, NULL));
@@ -89,7 +92,10 @@ static void *churn_scopes(void *arg)
     return NULL;
 }
 
-Test(exec_threads, scopes_come_and_go_on_many_threads) { run_threads(8, churn_scopes, NULL); }
+Test(exec_threads, scopes_come_and_go_on_many_threads)
+{
+    run_threads(8, churn_scopes, NULL);
+}
 
 /* ---- waiters and references against completion ---- */
 
@@ -110,8 +116,10 @@ static void *wait_for_shared(void *arg)
         pthread_barrier_wait(&shared->start);
         struct weir_task *task = atomic_load(&shared->task);
         int way = (me + round) % 4;
-        if (way == 0) DONE(weir_task_wait(task));
-        else if (way == 1) DONE(weir_scope_wait(atomic_load(&shared->scope)));
+        if (way == 0)
+            DONE(weir_task_wait(task));
+        else if (way == 1)
+            DONE(weir_scope_wait(atomic_load(&shared->scope)));
         else if (way == 2) {
             int rc;
             while ((rc = weir_task_test(task)) == WEIR_E_PENDING) sched_yield();
@@ -130,7 +138,7 @@ static void *wait_for_shared(void *arg)
 
 Test(exec_threads, foreign_waiters_race_completion)
 {
-    struct shared_task shared = { .turn = 0 };
+    struct shared_task shared = {.turn = 0};
     pthread_t threads[WAITERS];
     struct weir_scope *scope;
     _Atomic int count = 0;
@@ -143,8 +151,10 @@ Test(exec_threads, foreign_waiters_race_completion)
     for (int round = 0; round < rounds; round++) {
         struct weir_task *task, *external = NULL;
         int kind = round % 3;
-        if (kind == 0) DONE(weir_task_host(scope, add_one, &count, NULL, 0, NULL, &task));
-        else if (kind == 1) DONE(weir_task_submit(scope, rig.devices[0], NULL, 0, issue_add_one, &count, NULL, &task));
+        if (kind == 0)
+            DONE(weir_task_host(scope, add_one, &count, NULL, 0, NULL, &task));
+        else if (kind == 1)
+            DONE(weir_task_submit(scope, rig.devices[0], NULL, 0, issue_add_one, &count, NULL, &task));
         else {
             DONE(weir_task_external(scope, NULL, 0, NULL, &task));
             external = weir_task_retain(task);
@@ -162,14 +172,17 @@ Test(exec_threads, foreign_waiters_race_completion)
 
 /* ---- fulfilment against submission ---- */
 
-static void fulfill(void *arg) { DONE(weir_task_fulfill(arg, 0)); }
+static void fulfill(void *arg)
+{
+    DONE(weir_task_fulfill(arg, 0));
+}
 
 Test(exec_threads, fulfilment_races_the_submission_of_successors)
 {
     struct weir_scope *scope;
     _Atomic int count = 0;
     int x = 0, rounds = 1000 * SCALE;
-    struct weir_access a[] = { WEIR_INOUT(x) };
+    struct weir_access a[] = {WEIR_INOUT(x)};
     DONE(weir_scope_create(rig.context, NULL, &scope));
     for (int round = 0; round < rounds; round++) {
         struct weir_task *external;
@@ -187,7 +200,7 @@ Test(exec_threads, fulfilment_races_the_submission_of_successors)
 /* ---- nesting ---- */
 
 struct nest {
-    int          depth;
+    int depth;
     _Atomic int *leaves;
 };
 
@@ -195,9 +208,9 @@ static int nested(void *arg)
 {
     struct nest *nest = arg;
     struct weir_scope *scope;
-    struct nest child = { nest->depth - 1, nest->leaves };
+    struct nest child = {nest->depth - 1, nest->leaves};
     int x = 0;
-    struct weir_access a[] = { WEIR_INOUT(x) };
+    struct weir_access a[] = {WEIR_INOUT(x)};
     if (nest->depth == 0) return add_one(nest->leaves);
     DONE(weir_scope_create(rig.context, NULL, &scope));
     for (int i = 0; i < 3; i++) DONE(weir_task_host(scope, nested, &child, a, nest->depth & 1, NULL, NULL));
@@ -210,7 +223,7 @@ static int nested(void *arg)
 Test(exec_threads, host_tasks_make_scopes_and_wait)
 {
     _Atomic int leaves = 0;
-    struct nest top = { 5, &leaves };
+    struct nest top = {5, &leaves};
     struct weir_scope *scope;
     DONE(weir_scope_create(rig.context, NULL, &scope));
     for (int i = 0; i < 4; i++) DONE(weir_task_host(scope, nested, &top, NULL, 0, NULL, NULL));
@@ -225,18 +238,20 @@ Test(exec_threads, host_tasks_make_scopes_and_wait)
 static void fill_window(const struct rig_kind *kind, uint32_t window)
 {
     struct weir_scope *scope;
-    struct weir_scope_options options = { .size = sizeof(options), .window = window };
+    struct weir_scope_options options = {.size = sizeof(options), .window = window};
     struct weir_counters counters;
     _Atomic int count = 0;
-    int x[3] = { 0 }, tasks = 200;
+    int x[3] = {0}, tasks = 200;
     bool violations;
     DONE(rig_open(&rig, kind, 0));
     DONE(weir_scope_create(rig.context, &options, &scope));
     for (int i = 0; i < tasks; i++) {
-        struct weir_access a[] = { WEIR_INOUT(x[i % 3]), WEIR_IN(x[(i + 1) % 3]) };
+        struct weir_access a[] = {WEIR_INOUT(x[i % 3]), WEIR_IN(x[(i + 1) % 3])};
         if (rig.ndevices > 0 && i % 4 != 0)
-            DONE(weir_task_submit(scope, rig.devices[(uint32_t)i % rig.ndevices], a, 2, issue_add_one, &count, NULL, NULL));
-        else DONE(weir_task_host(scope, add_one, &count, a, 2, NULL, NULL));
+            DONE(weir_task_submit(scope, rig.devices[(uint32_t)i % rig.ndevices], a, 2, issue_add_one, &count, NULL,
+                                  NULL));
+        else
+            DONE(weir_task_host(scope, add_one, &count, a, 2, NULL, NULL));
     }
     DONE(weir_scope_wait(scope));
     weir_scope_counters(scope, &counters);
@@ -258,11 +273,11 @@ Test(exec_threads, submitter_gets_past_a_window_that_only_it_can_open)
 {
     for (uint32_t window = 1; window <= 8; window++) {
         struct weir_scope *scope;
-        struct weir_scope_options options = { .size = sizeof(options), .window = window };
+        struct weir_scope_options options = {.size = sizeof(options), .window = window};
         struct weir_task *external;
         _Atomic int count = 0;
         int x = 0;
-        struct weir_access a[] = { WEIR_INOUT(x) };
+        struct weir_access a[] = {WEIR_INOUT(x)};
         DONE(weir_scope_create(rig.context, &options, &scope));
         DONE(weir_task_external(scope, a, 1, NULL, &external));
         for (int i = 0; i < 20; i++) {
@@ -281,11 +296,11 @@ Test(exec_threads, submitter_gets_past_a_window_that_only_it_can_open)
 Test(exec_threads, mixed_window_is_not_waited_for_to_the_end)
 {
     struct weir_scope *scope;
-    struct weir_scope_options options = { .size = sizeof(options), .window = 4 };
+    struct weir_scope_options options = {.size = sizeof(options), .window = 4};
     struct weir_task *external, *open;
     _Atomic int count = 0;
     int x = 0, y = 0, z = 0;
-    struct weir_access a[] = { WEIR_INOUT(x) }, b[] = { WEIR_INOUT(y) }, c[] = { WEIR_INOUT(z) };
+    struct weir_access a[] = {WEIR_INOUT(x)}, b[] = {WEIR_INOUT(y)}, c[] = {WEIR_INOUT(z)};
     DONE(weir_scope_create(rig.context, &options, &scope));
     DONE(weir_task_external(scope, a, 1, NULL, &external));
     DONE(weir_task_begin(scope, rig.devices[0], c, 1, NULL, &open));
@@ -302,18 +317,21 @@ Test(exec_threads, mixed_window_is_not_waited_for_to_the_end)
     DONE(weir_scope_destroy(scope));
 }
 
-static int fulfill_body(void *arg) { return weir_task_fulfill(arg, 0); }
+static int fulfill_body(void *arg)
+{
+    return weir_task_fulfill(arg, 0);
+}
 
 /* A host task fulfils what everything before it waits for; the only way to it leads through a full window. */
 Test(exec_threads, host_task_fulfils_what_fills_the_window)
 {
     for (int round = 0; round < 50 * SCALE; round++) {
         struct weir_scope *scope;
-        struct weir_scope_options options = { .size = sizeof(options), .window = 2 };
+        struct weir_scope_options options = {.size = sizeof(options), .window = 2};
         struct weir_task *external;
         _Atomic int count = 0;
         int x = 0;
-        struct weir_access a[] = { WEIR_INOUT(x) };
+        struct weir_access a[] = {WEIR_INOUT(x)};
         DONE(weir_scope_create(rig.context, &options, &scope));
         DONE(weir_task_external(scope, a, 1, NULL, &external));
         for (int i = 0; i < 5; i++) DONE(weir_task_host(scope, add_one, &count, a, 1, NULL, NULL));
@@ -332,7 +350,7 @@ static void *use_context(void *arg)
     struct weir_scope *scope;
     _Atomic int count = 0;
     int x = 0;
-    struct weir_access a[] = { WEIR_INOUT(x) };
+    struct weir_access a[] = {WEIR_INOUT(x)};
     DONE(weir_scope_create(context, NULL, &scope));
     for (int i = 0; i < 500 * SCALE; i++) {
         DONE(weir_task_host(scope, add_one, &count, a, 1, NULL, NULL));
@@ -368,7 +386,8 @@ Test(exec_threads_bare, context_can_be_made_and_destroyed_many_times)
         DONE(weir_context_create(NULL, &context));
         DONE(weir_scope_create(context, NULL, &scope));
         if (round & 1) DONE(weir_task_host(scope, add_one, &count, NULL, 0, NULL, NULL));
-        if (round & 2) DONE(weir_task_submit(scope, weir_device_get(context, 0), NULL, 0, issue_add_one, &count, NULL, NULL));
+        if (round & 2)
+            DONE(weir_task_submit(scope, weir_device_get(context, 0), NULL, 0, issue_add_one, &count, NULL, NULL));
         DONE(weir_scope_destroy(scope));
         DONE(weir_context_destroy(context));
         cr_assert_eq(count, (round & 1) + (round >> 1 & 1));
@@ -398,7 +417,7 @@ Test(exec_threads, child_of_a_fork_is_told_and_can_leave)
     struct weir_task *external, *behind;
     _Atomic int count = 0;
     int x = 0, status = -1;
-    struct weir_access a[] = { WEIR_INOUT(x) };
+    struct weir_access a[] = {WEIR_INOUT(x)};
     DONE(weir_scope_create(rig.context, NULL, &scope));
     DONE(weir_task_external(scope, a, 1, NULL, &external));
     DONE(weir_task_host(scope, add_one, &count, a, 1, NULL, &behind));

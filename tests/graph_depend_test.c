@@ -16,21 +16,21 @@ enum state { FREE = 0, WAITING, READY, QUEUED, RUNNING, ENDED };
 
 struct sim_node {
     struct weir__node node; /* first */
-    struct dag_task  *task; /* NULL: a fence */
-    enum state        state;
+    struct dag_task *task;  /* NULL: a fence */
+    enum state state;
 };
 
 struct sim {
     struct weir__fencer fencer; /* first */
     struct weir__extras extras;
     struct weir__depend depend;
-    struct sim_node     nodes[NODES];
-    struct sim_node    *of_task[ORACLE_TASKS]; /* NULL: its memory was used again */
-    struct sim_node    *reusable[NODES];
-    uint32_t            nreusable, nused, nfences;
-    uint64_t            last_id;
-    bool                reached[NODES + 1]; /* by id, which is also the node's point */
-    uint64_t            random;
+    struct sim_node nodes[NODES];
+    struct sim_node *of_task[ORACLE_TASKS]; /* NULL: its memory was used again */
+    struct sim_node *reusable[NODES];
+    uint32_t nreusable, nused, nfences;
+    uint64_t last_id;
+    bool reached[NODES + 1]; /* by id, which is also the node's point */
+    uint64_t random;
 };
 
 static struct sim sim;
@@ -44,7 +44,10 @@ static uint32_t below(uint32_t limit)
     return (uint32_t)(sim.random >> 33) % limit;
 }
 
-static void want(struct weir__node *pred) { (void)pred; }
+static void want(struct weir__node *pred)
+{
+    (void)pred;
+}
 
 /* Memory is used again at once, newest first, as a scheduler would: names of the former node must be seen through. */
 static struct sim_node *open_node(struct dag_task *task, uint8_t domain)
@@ -152,9 +155,12 @@ static void step(struct sim_node *n)
 {
     switch (n->state) {
     case READY:
-        if (atomic_load(&n->node.poison) == 1) complete(n, WEIR_E_PREDECESSOR);
-        else if (!has_locks_free(n)) break;
-        else if (n->node.domain == 0) start(n);
+        if (atomic_load(&n->node.poison) == 1)
+            complete(n, WEIR_E_PREDECESSOR);
+        else if (!has_locks_free(n))
+            break;
+        else if (n->node.domain == 0)
+            start(n);
         else {
             n->node.point = n->node.id;
             n->state = QUEUED;
@@ -168,7 +174,8 @@ static void step(struct sim_node *n)
         if (n->task != NULL) n->task->end = dag_tick();
         complete(n, n->task != NULL && n->task->fault == DAG_BODY_FAILS ? dag_fault_status(n->task) : 0);
         break;
-    default: break;
+    default:
+        break;
     }
 }
 
@@ -179,7 +186,8 @@ static bool could_be_issued(const struct dag_scope *scope, uint32_t index, uint8
         const struct sim_node *n = sim.of_task[i];
         bool named = false;
         for (uint32_t k = 0; k < scope->shape[index].naccesses; k++)
-            named |= scope->shape[index].accesses[k].kind == WEIR_ACCESS_AFTER && scope->shape[index].accesses[k].after == i;
+            named |=
+                scope->shape[index].accesses[k].kind == WEIR_ACCESS_AFTER && scope->shape[index].accesses[k].after == i;
         if (n == NULL || (!named && !oracle_conflict(&scope->shape[i], &scope->shape[index], scope->ranges))) continue;
         if (n->state == ENDED ? n->node.status != 0 : n->node.domain != domain || n->state < QUEUED) return false;
     }
@@ -199,10 +207,10 @@ static void submit(struct dag_scope *scope, uint32_t index)
     struct dag_task *task = &scope->tasks[index];
     struct oracle_task *shape = &scope->shape[index];
     struct weir_access a[ORACLE_ACCESSES];
-    struct weir__linking linking = { .extras = &sim.extras, .want = want };
+    struct weir__linking linking = {.extras = &sim.extras, .want = want};
     for (uint32_t i = 0; i < shape->naccesses; i++) {
         const struct oracle_access *access = &shape->accesses[i];
-        a[i] = (struct weir_access){ (const void *)access->address, access->bytes, access->kind };
+        a[i] = (struct weir_access){(const void *)access->address, access->bytes, access->kind};
         if (access->kind == WEIR_ACCESS_AFTER) a[i].address = &sim.of_task[access->after]->node;
     }
     bool host = task->form == DAG_HOST || task->form == DAG_EXTERNAL || task->form == DAG_WAIT_FOR;
@@ -224,7 +232,8 @@ static void run_scope(struct dag_scope *scope)
     uint32_t pace = 1 + below(20);
     memset(&sim, 0, sizeof(sim));
     sim.random = random;
-    sim.fencer = (struct weir__fencer){ .create = create_fence, .submit = submit_fence, .want = want, .extras = &sim.extras };
+    sim.fencer =
+        (struct weir__fencer){.create = create_fence, .submit = submit_fence, .want = want, .extras = &sim.extras};
     cr_assert_eq(weir__depend_init(&sim.depend, scope->ranges, &sim.fencer), WEIR_OK);
     for (uint32_t i = 0; i < scope->n; i++) {
         submit(scope, i);
@@ -249,14 +258,15 @@ static void fail_pair(const char *what, const struct dag_scope *scope, uint32_t 
 {
     dag_print_task(stderr, &scope->tasks[i]);
     dag_print_task(stderr, &scope->tasks[j]);
-    cr_assert_fail("seed %llu%s: %s: %u and %u", (unsigned long long)dag.seed, scope->ranges ? ", ranges" : "", what, i, j);
+    cr_assert_fail("seed %llu%s: %s: %u and %u", (unsigned long long)dag.seed, scope->ranges ? ", ranges" : "", what, i,
+                   j);
 }
 
 static void check_scope(struct dag_scope *scope)
 {
     static struct oracle_relation relation;
-    uint64_t failed[ORACLE_WORDS] = { 0 }, cancelled[ORACLE_WORDS];
-    uint8_t cells[DAG_CELLS] = { 0 };
+    uint64_t failed[ORACLE_WORDS] = {0}, cancelled[ORACLE_WORDS];
+    uint8_t cells[DAG_CELLS] = {0};
     oracle_relate(scope->shape, scope->n, scope->ranges, &relation);
     for (uint32_t j = 0; j < scope->n; j++) {
         struct dag_task *task = &scope->tasks[j];

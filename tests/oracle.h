@@ -14,15 +14,15 @@
 enum { ORACLE_TASKS = 128, ORACLE_WORDS = ORACLE_TASKS / 64, ORACLE_ACCESSES = 8 };
 
 struct oracle_access {
-    uint32_t  kind;  /* enum weir_access_kind */
-    uint32_t  after; /* AFTER: number of the predecessor */
+    uint32_t kind;  /* enum weir_access_kind */
+    uint32_t after; /* AFTER: number of the predecessor */
     uintptr_t address;
-    size_t    bytes; /* read in ranges mode only */
+    size_t bytes; /* read in ranges mode only */
 };
 
 struct oracle_task {
-    bool                 absent; /* the library refused it: no node */
-    uint32_t             naccesses;
+    bool absent; /* the library refused it: no node */
+    uint32_t naccesses;
     struct oracle_access accesses[ORACLE_ACCESSES];
 };
 
@@ -34,8 +34,14 @@ struct oracle_relation {
     uint64_t exclusive[ORACLE_TASKS][ORACLE_WORDS]; /* must not overlap with j, in either order */
 };
 
-static inline bool oracle_has(const uint64_t *set, uint32_t i) { return set[i / 64] >> (i % 64) & 1; }
-static inline void oracle_put(uint64_t *set, uint32_t i) { set[i / 64] |= (uint64_t)1 << (i % 64); }
+static inline bool oracle_has(const uint64_t *set, uint32_t i)
+{
+    return set[i / 64] >> (i % 64) & 1;
+}
+static inline void oracle_put(uint64_t *set, uint32_t i)
+{
+    set[i / 64] |= (uint64_t)1 << (i % 64);
+}
 
 /* Compare all pairs of tasks[n], n <= ORACLE_TASKS, listed in the order of submission. */
 void oracle_relate(const struct oracle_task *tasks, uint32_t n, bool ranges, struct oracle_relation *relation_out);

@@ -9,29 +9,29 @@
 #include "rig.h"
 
 const struct rig_kind rig_kinds[] = {
-    { .name = "host", .host_devices = 1 },
-    { .name = "two hosts, two streams each", .host_devices = 2, .streams = 2 },
-    { .name = "mock, automatic", .mock_devices = 2, .mock = { .devices = 2, .clock = WEIR__MOCK_AUTOMATIC } },
-    { .name = "mock, ticker",
-      .mock_devices = 2,
-      .mock = { .devices = 2, .clock = WEIR__MOCK_TICKER, .duration = 5, .random_seed = 7 } },
-    { .name = "mock, manual clock",
-      .mock_devices = 1,
-      .streams = 3,
-      .clock_thread = true,
-      .mock = { .clock = WEIR__MOCK_MANUAL, .duration = 3, .random_seed = 11 } },
-    { .name = "mock, no events",
-      .mock_devices = 2,
-      .mock = { .devices = 2, .clock = WEIR__MOCK_TICKER, .no_events = true } },
-    { .name = "mock, no cross wait",
-      .mock_devices = 2,
-      .mock = { .devices = 2, .clock = WEIR__MOCK_TICKER, .no_cross_wait = true } },
-    { .name = "mock, no notices", .mock_devices = 1, .mock = { .clock = WEIR__MOCK_TICKER, .no_event_notify = true } },
-    { .name = "mock, positions", .mock_devices = 2, .no_faults = true, .mock = { .devices = 2, .positions = true } },
-    { .name = "hosts and mock",
-      .host_devices = 2,
-      .mock_devices = 1,
-      .mock = { .clock = WEIR__MOCK_TICKER, .duration = 2, .random_seed = 3 } },
+    {.name = "host", .host_devices = 1},
+    {.name = "two hosts, two streams each", .host_devices = 2, .streams = 2},
+    {.name = "mock, automatic", .mock_devices = 2, .mock = {.devices = 2, .clock = WEIR__MOCK_AUTOMATIC}},
+    {.name = "mock, ticker",
+     .mock_devices = 2,
+     .mock = {.devices = 2, .clock = WEIR__MOCK_TICKER, .duration = 5, .random_seed = 7}},
+    {.name = "mock, manual clock",
+     .mock_devices = 1,
+     .streams = 3,
+     .clock_thread = true,
+     .mock = {.clock = WEIR__MOCK_MANUAL, .duration = 3, .random_seed = 11}},
+    {.name = "mock, no events",
+     .mock_devices = 2,
+     .mock = {.devices = 2, .clock = WEIR__MOCK_TICKER, .no_events = true}},
+    {.name = "mock, no cross wait",
+     .mock_devices = 2,
+     .mock = {.devices = 2, .clock = WEIR__MOCK_TICKER, .no_cross_wait = true}},
+    {.name = "mock, no notices", .mock_devices = 1, .mock = {.clock = WEIR__MOCK_TICKER, .no_event_notify = true}},
+    {.name = "mock, positions", .mock_devices = 2, .no_faults = true, .mock = {.devices = 2, .positions = true}},
+    {.name = "hosts and mock",
+     .host_devices = 2,
+     .mock_devices = 1,
+     .mock = {.clock = WEIR__MOCK_TICKER, .duration = 2, .random_seed = 3}},
 };
 const size_t rig_nkinds = sizeof(rig_kinds) / sizeof(rig_kinds[0]);
 
@@ -92,11 +92,11 @@ int rig_open(struct rig *rig, const struct rig_kind *kind, uint32_t window)
 {
     memset(rig, 0, sizeof(*rig));
     rig->kind = kind;
-    struct weir_context_options options = { .size = sizeof(options),
-                                            .workers = 2,
-                                            .host_devices = kind->host_devices ? kind->host_devices : 1,
-                                            .window = window,
-                                            .streams_per_device = kind->streams };
+    struct weir_context_options options = {.size = sizeof(options),
+                                           .workers = 2,
+                                           .host_devices = kind->host_devices ? kind->host_devices : 1,
+                                           .window = window,
+                                           .streams_per_device = kind->streams};
     int rc = weir_context_create(&options, &rig->context);
     if (rc != 0) return rc;
     rc = open_devices(rig);
@@ -123,7 +123,8 @@ int rig_close(struct rig *rig, bool *violations_out)
         const char *text = weir__mock_violations(rig->mock);
         *violations_out = text[0] != '\0' || weir__mock_objects(rig->mock) != 0;
         if (*violations_out)
-            fprintf(stderr, "%s: %zu objects left; breaches:\n%s\n", rig->kind->name, weir__mock_objects(rig->mock), text);
+            fprintf(stderr, "%s: %zu objects left; breaches:\n%s\n", rig->kind->name, weir__mock_objects(rig->mock),
+                    text);
         weir__mock_destroy(rig->mock);
     }
     pthread_mutex_destroy(&rig->lock);
@@ -135,7 +136,7 @@ void rig_agent_push(struct rig *rig, void (*run)(void *arg), void *arg)
 {
     pthread_mutex_lock(&rig->lock);
     while (rig->count == RIG_QUEUE) pthread_cond_wait(&rig->change, &rig->lock);
-    rig->jobs[(rig->first + rig->count) % RIG_QUEUE] = (struct rig_job){ run, arg };
+    rig->jobs[(rig->first + rig->count) % RIG_QUEUE] = (struct rig_job){run, arg};
     rig->count++;
     pthread_cond_broadcast(&rig->change);
     pthread_mutex_unlock(&rig->lock);

@@ -17,11 +17,11 @@ enum { RIG_DEVICES = 4, RIG_QUEUE = 1024 };
 
 struct rig_kind {
     const char *name;
-    uint32_t    host_devices; /* used by the tests; a context always has one at least */
-    uint32_t    mock_devices;
-    uint32_t    streams;      /* per device; 0: the backend's advice */
-    bool        clock_thread; /* a thread of the rig moves a manual clock */
-    bool        no_faults;    /* the backend keeps one failure a stream only */
+    uint32_t host_devices; /* used by the tests; a context always has one at least */
+    uint32_t mock_devices;
+    uint32_t streams;  /* per device; 0: the backend's advice */
+    bool clock_thread; /* a thread of the rig moves a manual clock */
+    bool no_faults;    /* the backend keeps one failure a stream only */
     struct weir__mock_options mock;
 };
 
@@ -35,19 +35,19 @@ struct rig_job {
 
 struct rig {
     const struct rig_kind *kind;
-    struct weir_context   *context;
-    struct weir__mock     *mock; /* NULL: none */
-    struct weir_device    *devices[RIG_DEVICES];
-    bool                   is_host[RIG_DEVICES]; /* native streams are weir/host.h's */
-    uint32_t               ndevices;
+    struct weir_context *context;
+    struct weir__mock *mock; /* NULL: none */
+    struct weir_device *devices[RIG_DEVICES];
+    bool is_host[RIG_DEVICES]; /* native streams are weir/host.h's */
+    uint32_t ndevices;
 
-    pthread_t       agent, clock;
+    pthread_t agent, clock;
     pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t  change;
-    struct rig_job  jobs[RIG_QUEUE];
-    uint32_t        first, count, active;
-    bool            closing;
-    _Atomic bool    clock_stop;
+    pthread_cond_t change;
+    struct rig_job jobs[RIG_QUEUE];
+    uint32_t first, count, active;
+    bool closing;
+    _Atomic bool clock_stop;
 };
 
 /* 0, or the failing call's code. */
