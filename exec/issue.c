@@ -306,8 +306,9 @@ int weir__issue_open(struct weir_task *task, bool late)
 }
 
 /*
- * A task with locks took its place behind its neighbour on the device. When it fails it must keep the place until the
- * neighbour is done, or the next one would overlap: its point is recorded, and it is complete, failed, when that is reached.
+ * The work could not be queued, or not all of it. What was queued may still use the task's memory, and a task with locks
+ * must keep its place until its neighbour is done. So its point is recorded, and it is complete, failed, when that is
+ * reached.
  */
 static bool fail_in_place(struct weir_task *task, int status)
 {
@@ -317,7 +318,7 @@ static bool fail_in_place(struct weir_task *task, int status)
     if (stream->ops->record(stream->handle, &position) != WEIR_OK) return false;
     stream->recorded = position;
     task->arg = (uintptr_t)(intptr_t)status;
-    task->flags |= WEIR__TASK_FAILED;
+    weir__task_set(task, WEIR__TASK_FAILED);
     weir__stream_enter(stream, position, task);
     if (stream->ops->flush != NULL) stream->ops->flush(stream->handle);
     weir__point_want(stream->device->context, weir__point_pack(stream->id, position));
@@ -341,10 +342,8 @@ void weir__issue_abandon(struct weir__runner *runner, struct weir_task *task, in
 {
     struct weir__stream *stream = weir__task_stream_of(task);
 
-    if (task->flags & WEIR__TASK_HAS_LOCKS) {
-        if (fail_in_place(task, status)) return;
-        wait_for_neighbours(task);
-    }
+    if (fail_in_place(task, status)) return;
+    if (weir__task_flags(task) & WEIR__TASK_HAS_LOCKS) wait_for_neighbours(task);
     if (stream->ops->flush != NULL) stream->ops->flush(stream->handle); /* what was queued is harmless, but must run */
     weir__stream_unlease(stream);
     weir__runner_finish(runner, task, status);
@@ -375,7 +374,7 @@ int weir__issue_close(struct weir__runner *runner, struct weir_task *task, bool 
     /* Sequentially consistent against the push on .completed in weir__node_link(): whoever comes later than this asks for
      * the notice itself (want() in submit.c). */
     wanted = atomic_load_explicit(&task->node.completed, memory_order_seq_cst) != 0 ||
-             (task->flags & WEIR__TASK_HAS_CALLBACK) != 0 || late;
+             (weir__task_flags(task) & WEIR__TASK_HAS_CALLBACK) != 0 || late;
     weir__stream_enter(stream, position, task);
     if (!late) scope->recent[stream->id % 4] = point;
     if (flush && stream->ops->flush != NULL) stream->ops->flush(stream->handle);
@@ -404,7 +403,7 @@ void weir__issue(struct weir__runner *runner, struct weir_task *task)
     int                 rc = weir__issue_open(task, runner != &task->pool->scope->runner);
 
     if (rc != WEIR_OK) {
-        if (task->flags & WEIR__TASK_HAS_LOCKS) wait_for_neighbours(task);
+        if (weir__task_flags(task) & WEIR__TASK_HAS_LOCKS) wait_for_neighbours(task);
         weir__runner_finish(runner, task, rc);
         return;
     }

@@ -39,7 +39,7 @@ static bool take_locks(struct weir_task *task)
     struct weir_context *context = task->pool->context;
     int32_t              links = 0;
 
-    task->flags |= WEIR__TASK_LOCKED;
+    weir__task_set(task, WEIR__TASK_LOCKED);
     /* Relaxed: pending is 0, nobody else has the task. */
     atomic_store_explicit(&task->node.pending, WEIR__PENDING_BIAS, memory_order_relaxed);
     /* All locks at once, so that two tasks with two locks are in the same order in both. */
@@ -75,8 +75,8 @@ static void drop_locks(struct weir_task *task)
 
 static void ready_special(struct weir__runner *runner, struct weir_task *task, bool poisoned)
 {
-    if (!poisoned && (task->flags & (WEIR__TASK_HAS_LOCKS | WEIR__TASK_LOCKED)) == WEIR__TASK_HAS_LOCKS && !take_locks(task)) return;
-    if (task->flags & WEIR__TASK_BLOCKING) {
+    if (!poisoned && (weir__task_flags(task) & (WEIR__TASK_HAS_LOCKS | WEIR__TASK_LOCKED)) == WEIR__TASK_HAS_LOCKS && !take_locks(task)) return;
+    if (weir__task_flags(task) & WEIR__TASK_BLOCKING) {
         /* The submitter waits for this and goes on itself. Release: pairs with the acquire in its loop. */
         atomic_store_explicit(&task->state, WEIR__TASK_READY, memory_order_release);
         weir__pool_tell(task->pool);
@@ -93,7 +93,7 @@ static inline void ready(struct weir__runner *runner, struct weir_task *task)
     bool poisoned = atomic_load_explicit(&task->node.poison, memory_order_relaxed) != 0;
 
     if (poisoned || task->node.kind != WEIR__TASK_HOST ||
-        (task->flags & (WEIR__TASK_HAS_LOCKS | WEIR__TASK_LOCKED)) == WEIR__TASK_HAS_LOCKS) {
+        (weir__task_flags(task) & (WEIR__TASK_HAS_LOCKS | WEIR__TASK_LOCKED)) == WEIR__TASK_HAS_LOCKS) {
         ready_special(runner, task, poisoned);
     } else if (runner->keeps && runner->kept == NULL) {
         runner->kept = task;
@@ -167,7 +167,7 @@ static void finish_special(struct weir__runner *runner, struct weir_task *task, 
     struct weir_task  *failed = status != WEIR_OK ? task : NULL;
     bool               kept = false;
 
-    if (task->flags & WEIR__TASK_HAS_LOCKS) drop_locks(task);
+    if (weir__task_flags(task) & WEIR__TASK_HAS_LOCKS) drop_locks(task);
     if (failed != NULL) weir__scope_note_failure(pool->scope, task, status);
     task->node.status = status;
     release(runner, weir__node_take(&task->node.completed), 0, failed);
@@ -177,16 +177,16 @@ static void finish_special(struct weir__runner *runner, struct weir_task *task, 
         task->node.point = 0;
         release(runner, weir__node_take(&task->node.issued), 0, failed);
     }
-    if (task->flags & WEIR__TASK_HAS_CALLBACK) call_back(task, status);
+    if (weir__task_flags(task) & WEIR__TASK_HAS_CALLBACK) call_back(task, status);
     if (failed != NULL) kept = weir__scope_park(pool->scope, task);
-    if (!kept && task->flags & WEIR__TASK_HAS_HANDLE) kept = !weir__task_drop(task);
+    if (!kept && weir__task_flags(task) & WEIR__TASK_HAS_HANDLE) kept = !weir__task_drop(task);
     add_finished(runner, pool, kept ? NULL : task);
 }
 
 static inline void finish(struct weir__runner *runner, struct weir_task *task, int status)
 {
     if (__builtin_expect(status != WEIR_OK || task->node.kind & WEIR__NODE_NOTICE ||
-                             task->flags & (WEIR__TASK_HAS_HANDLE | WEIR__TASK_HAS_CALLBACK | WEIR__TASK_HAS_LOCKS), 0)) {
+                             weir__task_flags(task) & (WEIR__TASK_HAS_HANDLE | WEIR__TASK_HAS_CALLBACK | WEIR__TASK_HAS_LOCKS), 0)) {
         finish_special(runner, task, status);
         return;
     }

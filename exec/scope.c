@@ -284,7 +284,7 @@ void weir__scope_sweep(struct weir_scope *scope, bool all)
         if (!all && atomic_load_explicit(&task->node.poison, memory_order_relaxed) == WEIR__POISON_NAMED) {
             atomic_store_explicit(&task->node.poison, 1, memory_order_relaxed);
             weir__scope_park(scope, task);
-        } else if (!(task->flags & WEIR__TASK_HAS_HANDLE) || weir__task_drop(task)) {
+        } else if (!(weir__task_flags(task) & WEIR__TASK_HAS_HANDLE) || weir__task_drop(task)) {
             weir__pool_return(scope->pool, task, task);
         }
     }

@@ -107,7 +107,8 @@ void weir__stream_enter(struct weir__stream *stream, uint64_t position, struct w
 
 static void position_up(_Atomic uint64_t *position, uint64_t to)
 {
-    if (atomic_load_explicit(position, memory_order_relaxed) < to) atomic_store_explicit(position, to, memory_order_relaxed);
+    /* Release: what the tasks up to there did is visible to whoever sees the position; pairs with weir__stream_reached(). */
+    if (atomic_load_explicit(position, memory_order_relaxed) < to) atomic_store_explicit(position, to, memory_order_release);
 }
 
 static bool has_failed_at(const struct weir__stream *stream, uint64_t position)
@@ -158,7 +159,7 @@ static void retired_finish(struct retired *retired, struct weir__runner *runner)
         struct weir_task *task = retired->head;
 
         retired->head = weir__task_next(task);
-        if (task->node.status == WEIR_OK && task->flags & WEIR__TASK_FAILED) task->node.status = (int32_t)(intptr_t)task->arg;
+        if (task->node.status == WEIR_OK && weir__task_flags(task) & WEIR__TASK_FAILED) task->node.status = (int32_t)(intptr_t)task->arg;
         weir__runner_finish(runner, task, task->node.status);
     }
 }
@@ -204,7 +205,6 @@ static bool next_reached(struct weir__stream *stream, uint64_t until, struct wei
         found = issued_out->position <= completed;
     }
     if (found) stream->taken++;
-    /* Relaxed: written under the lock, read as a hint. */
     position_up(&stream->retired, found ? issued_out->position : completed);
     pthread_mutex_unlock(&stream->retiring);
     return found;
@@ -287,7 +287,7 @@ bool weir__stream_retire(struct weir__stream *stream, struct weir__runner *runne
         if (oldest->position > completed) break;
         retired_add(&retired, oldest->task, WEIR_OK);
     }
-    position_up(&stream->retired, completed); /* relaxed: as in next_reached() */
+    position_up(&stream->retired, completed);
     pthread_mutex_unlock(&stream->retiring);
     retired_finish(&retired, runner);
     return true;

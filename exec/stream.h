@@ -73,8 +73,8 @@ static inline void weir__stream_unlease(struct weir__stream *stream)
 
 static inline bool weir__stream_reached(const struct weir__stream *stream, uint64_t position)
 {
-    /* Relaxed: an older value only means asking the backend. */
-    return atomic_load_explicit(&stream->retired, memory_order_relaxed) >= position ||
+    /* Acquire: pairs with position_up() in stream.c, what the work did is visible. An older value means asking the backend. */
+    return atomic_load_explicit(&stream->retired, memory_order_acquire) >= position ||
            stream->ops->completed(stream->handle, NULL) >= position;
 }
 

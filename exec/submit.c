@@ -152,7 +152,7 @@ void weir__task_open(struct weir_scope *scope, struct weir_task *task, uint8_t k
     }
     weir__node_open(&task->node, scope->next_id++, domain);
     task->node.kind = kind;
-    task->flags = 0;
+    atomic_store_explicit(&task->flags, 0, memory_order_relaxed); /* not shared yet */
     task->priority = 0;
     task->device = 0;
     atomic_store_explicit(&task->state, WEIR__TASK_CREATED, memory_order_relaxed); /* not shared yet */
@@ -167,8 +167,10 @@ void weir__scope_enter(struct weir_scope *scope, struct weir__linking *linking)
     scope->counters.edges_host += linking->host;
     scope->counters.edges_host_only += linking->host_only;
     if (__builtin_expect(linking->failed != 0, 0)) {
-        if (task->node.kind != WEIR__TASK_EXTERNAL) task->arg = linking->failed;
-        atomic_store_explicit(&task->node.poison, 1, memory_order_relaxed); /* published by the queue or the list */
+        /* Relaxed: published by the queue or the list. A predecessor that fails now may have been first. */
+        if (atomic_exchange_explicit(&task->node.poison, 1, memory_order_relaxed) == 0 && task->node.kind != WEIR__TASK_EXTERNAL) {
+            task->arg = linking->failed;
+        }
     }
     if (weir__node_close(linking)) {
         weir__runner_ready(&scope->runner, task);
@@ -203,7 +205,7 @@ static __attribute__((noinline)) int check_after(const struct submission *s, con
     if (task->pool == NULL || task->pool->context != s->scope->context) {
         return weir__fail(WEIR_E_INVALID, "an explicit edge from a task of another context");
     }
-    if (!(task->flags & WEIR__TASK_HAS_HANDLE) || atomic_load_explicit(&task->references, memory_order_relaxed) == 0) {
+    if (!(weir__task_flags(task) & WEIR__TASK_HAS_HANDLE) || atomic_load_explicit(&task->references, memory_order_relaxed) == 0) {
         return weir__fail(WEIR_E_INVALID, "an explicit edge from a handle that was released");
     }
     return WEIR_OK;
@@ -255,7 +257,7 @@ static __attribute__((noinline)) void apply_options(struct weir_scope *scope, st
         extra->value = (uintptr_t)options->complete;
         extra->link = (uintptr_t)options->complete_arg;
         weir__node_attach(&task->node, extra, WEIR__EXTRA_CALLBACK);
-        task->flags |= WEIR__TASK_HAS_CALLBACK;
+        weir__task_set(task, WEIR__TASK_HAS_CALLBACK);
     }
 }
 
@@ -291,7 +293,7 @@ static inline __attribute__((always_inline)) int prepare(const struct submission
     task->arg = s->arg;
     if (s->options != NULL) apply_options(scope, task, s->options);
     if (s->task_out != NULL) {
-        task->flags |= WEIR__TASK_HAS_HANDLE;
+        weir__task_set(task, WEIR__TASK_HAS_HANDLE);
         atomic_store_explicit(&task->references, 2, memory_order_relaxed); /* not shared yet */
     }
     *task_out = task;
@@ -302,7 +304,7 @@ static inline __attribute__((always_inline)) void enter_accesses(const struct su
 {
     if (s->naccesses != 0) weir__depend_enter(&s->scope->depend, s->accesses, s->naccesses, linking);
     for (uintptr_t e = (uintptr_t)linking->node->extra; e != 0; e = weir__extra_of(e)->next) {
-        if ((e & 7) == WEIR__EXTRA_LOCK) weir__task_of(linking->node)->flags |= WEIR__TASK_HAS_LOCKS;
+        if ((e & 7) == WEIR__EXTRA_LOCK) weir__task_set(weir__task_of(linking->node), WEIR__TASK_HAS_LOCKS);
     }
 }
 
@@ -384,7 +386,7 @@ static int open_ready(struct weir_scope *scope, struct weir_task *task)
 {
     int rc;
 
-    task->flags &= (uint8_t)~WEIR__TASK_BLOCKING;
+    atomic_store_explicit(&task->flags, (uint8_t)(weir__task_flags(task) & ~(unsigned)WEIR__TASK_BLOCKING), memory_order_relaxed); /* our own */
     if (atomic_load_explicit(&task->node.poison, memory_order_relaxed) != 0) {
         rc = weir__fail(WEIR_E_PREDECESSOR, "a predecessor failed");
     } else {
@@ -443,7 +445,7 @@ int weir_task_begin(struct weir_scope *scope, struct weir_device *device, const 
     }
     linking = (struct weir__linking){.node = &task->node, .extras = &scope->pool->extras, .want = weir__task_want};
     enter_accesses(&s, &linking);
-    task->flags |= WEIR__TASK_BLOCKING;
+    weir__task_set(task, WEIR__TASK_BLOCKING);
     weir__scope_enter(scope, &linking);
     /* Only a mutexinoutset neighbour that is not issued can still hold it back. */
     if (!is_ready(task)) weir__wait_until(scope->context, scope->pool, &scope->runner, is_ready, task);

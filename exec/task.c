@@ -23,7 +23,7 @@ static void settle(struct weir__runner *runner)
 static int check_handle(const struct weir_task *task, const char *call)
 {
     if (task == NULL) return weir__fail(WEIR_E_INVALID, "%s: NULL", call);
-    if (!(task->flags & WEIR__TASK_HAS_HANDLE) || atomic_load_explicit(&task->references, memory_order_relaxed) == 0) {
+    if (!(weir__task_flags(task) & WEIR__TASK_HAS_HANDLE) || atomic_load_explicit(&task->references, memory_order_relaxed) == 0) {
         return weir__fail(WEIR_E_INVALID, "%s: the handle was released", call);
     }
     return WEIR_OK;

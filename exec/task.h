@@ -43,11 +43,22 @@ struct weir_task {
     _Atomic uint32_t   references; /* with HAS_HANDLE: the runtime's and the users' */
     int8_t             priority;
     uint8_t            device;     /* number in the context */
-    uint8_t            flags;
+    _Atomic uint8_t    flags;
     _Atomic uint8_t    state;
 } __attribute__((aligned(128)));
 
 _Static_assert(sizeof(struct weir_task) == 128, "a task is two cache lines");
+
+/* Relaxed: a flag is set before the task is shared, or by its only holder and read by later ones. */
+static inline unsigned weir__task_flags(const struct weir_task *task)
+{
+    return atomic_load_explicit(&task->flags, memory_order_relaxed);
+}
+
+static inline void weir__task_set(struct weir_task *task, unsigned flags)
+{
+    atomic_store_explicit(&task->flags, (uint8_t)(weir__task_flags(task) | flags), memory_order_relaxed);
+}
 
 static inline struct weir_task *weir__task_of(struct weir__node *node)
 {

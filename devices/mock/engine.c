@@ -137,7 +137,7 @@ static void remove_head_locked(struct weir__mock_stream *stream)
     if (!stream->head) stream->tail = &stream->head;
     stream->ended++;
     stream->object.mock->items_left--;
-    free(work);
+    if (!work->kept) free(work);
     pthread_cond_broadcast(&stream->object.mock->changed);
 }
 

@@ -123,11 +123,12 @@ static void object_free(struct weir__mock_object *object)
         while (stream->head) {
             struct weir__mock_work *work = stream->head;
             stream->head = work->next;
-            free(work);
+            if (!work->kept) free(work);
         }
     }
     if (object->kind == WEIR__MOCK_EVENT) {
         struct weir__mock_event *event = (struct weir__mock_event *)object;
+        free(event->record);
         while (event->notifies) {
             struct weir__mock_notify *notify = event->notifies;
             event->notifies = notify->next;

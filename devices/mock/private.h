@@ -48,11 +48,14 @@ struct weir__mock_notify {
     int status;
 };
 
+struct weir__mock_work;
+
 struct weir__mock_event {
     struct weir__mock_object object;
     uint64_t recorded, done; /* number of the newest record, and of the newest one that was reached */
     int status;              /* of the newest one that was reached */
     struct weir__mock_notify *notifies;
+    struct weir__mock_work *record; /* the item of a record: a record needs no memory */
 };
 
 /* What was recorded when the wait was queued: a later record of the same event does not matter. */
@@ -68,6 +71,7 @@ enum {
 }; /* items without a duration, behind the public ones */
 
 struct weir__mock_work {
+    bool kept; /* its event's: not freed with the queue */
     struct weir__mock_work *next;
     uint32_t kind;
     bool started;

@@ -226,6 +226,10 @@ static int event_new(struct weir__mock_device *device, bool foreign, void **even
     int r = weir__mock_enter(device->mock, device, WEIR__MOCK_SLOT_event_create);
     if (r) return r;
     struct weir__mock_event *event = calloc(1, sizeof *event);
+    if (event && !(event->record = calloc(1, sizeof *event->record))) {
+        free(event);
+        event = NULL;
+    }
     if (event) {
         weir__mock_object_add_locked(&event->object, device, WEIR__MOCK_EVENT);
         event->object.foreign = foreign;
@@ -254,8 +258,15 @@ static int event_record(void *handle, void *event_handle)
         weir__mock_violation_locked(stream->object.mock, "event_record: the former record is pending");
     if (event->object.device != stream->object.device)
         weir__mock_violation_locked(stream->object.mock, "event_record: the event is of another device");
-    struct weir__mock_work *work = work_new(stream, WEIR__MOCK_RECORD, 0);
-    if (!work) return WEIR_E_NO_MEMORY;
+    struct weir__mock_work *work = event->record;
+    if (event->done < event->recorded) { /* a breach: the item is in a queue */
+        work = work_new(stream, WEIR__MOCK_RECORD, 0);
+        if (!work) return WEIR_E_NO_MEMORY;
+    } else {
+        memset(work, 0, sizeof *work);
+        work->kind = WEIR__MOCK_RECORD;
+        work->kept = true;
+    }
     work->point = (struct weir__mock_wait){.event = event, .generation = ++event->recorded};
     return queue_and_leave(stream, work);
 }
