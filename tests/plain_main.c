@@ -3,7 +3,7 @@
 /*
  * A main() for Criterion tests under the thread sanitizer, where Criterion's own runner dies: it maps its arena where
  * the sanitizer's shadow lives. Each test runs in a forked child; the functions behind the assert macros are replaced.
- * Known are init, fini, disabled and timeout of suites and tests, skips, and no other feature.
+ * Known are init, fini, disabled and timeout of suites and tests, a test's signal, skips, and no other feature.
  */
 
 #include <criterion/criterion.h>
@@ -76,13 +76,18 @@ static void run(const struct criterion_test *test, const struct criterion_test_e
     exit(atomic_load(&failures) ? FAILED : 0);
 }
 
-/* Returns the exit status of the test, FAILED for a signal. */
+/* Returns the exit status of the test, FAILED for a signal other than the expected one. */
 static int run_in_child(const struct criterion_test *test, const struct criterion_test_extra_data *suite)
 {
     int status;
     pid_t child = fork();
     if (child == 0) run(test, suite);
     if (child < 0 || waitpid(child, &status, 0) != child) return FAILED;
+    if (test->data->signal) {
+        if (WIFSIGNALED(status) && WTERMSIG(status) == test->data->signal) return 0;
+        fprintf(stderr, "%s: no signal %d\n", test->name, test->data->signal);
+        return FAILED;
+    }
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     fprintf(stderr, "%s: signal %d\n", test->name, WTERMSIG(status));
     return FAILED;
