@@ -87,6 +87,8 @@ WEIR_MUST_CHECK int weir_scope_wait(struct weir_scope *scope);
 
 /**
  * Wait until a task with these accesses could run: every conflicting task submitted so far is complete.
+ * Leaves no trace: later tasks do not depend on the call. If a predecessor failed it may return before the others are
+ * complete on their devices.
  * Returns  WEIR_OK; the status of a failed predecessor; what weir_task_host() returns for bad accesses.
  * Threads  the thread that submits into the scope. Blocks; runs ready work meanwhile.
  * Source   OpenMP 5.2 section 15.5, taskwait with the depend clause.
@@ -177,6 +179,7 @@ WEIR_MUST_CHECK int weir_task_submit(struct weir_scope *scope, struct weir_devic
  * Returns  WEIR_OK; WEIR_E_NOT_ISSUED if a predecessor has not been issued (a host task that has not run, or an open
  *          task) and options->block is not set: nothing has changed; WEIR_E_PREDECESSOR if a predecessor failed: nothing
  *          has changed; otherwise as weir_task_submit().
+ *          A mutexinoutset neighbour that is ready and not issued yet is waited for in either case.
  * Threads  as weir_task_host(); begin and end of one task may be on different threads. With block it waits and runs
  *          ready work meanwhile.
  */
