@@ -160,6 +160,10 @@ static void retired_finish(struct retired *retired, struct weir__runner *runner)
 
         retired->head = weir__task_next(task);
         if (task->node.status == WEIR_OK && weir__task_flags(task) & WEIR__TASK_FAILED) task->node.status = (int32_t)(intptr_t)task->arg;
+        /* Relaxed: set before the task was issued. */
+        if (task->node.status == WEIR_OK && atomic_load_explicit(&task->node.poison, memory_order_relaxed) != 0) {
+            task->node.status = WEIR_E_PREDECESSOR;
+        }
         weir__runner_finish(runner, task, task->node.status);
     }
 }

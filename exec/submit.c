@@ -387,11 +387,9 @@ static int open_ready(struct weir_scope *scope, struct weir_task *task)
     int rc;
 
     atomic_store_explicit(&task->flags, (uint8_t)(weir__task_flags(task) & ~(unsigned)WEIR__TASK_BLOCKING), memory_order_relaxed); /* our own */
-    if (atomic_load_explicit(&task->node.poison, memory_order_relaxed) != 0) {
-        rc = weir__fail(WEIR_E_PREDECESSOR, "a predecessor failed");
-    } else {
-        rc = weir__issue_open(task, false);
-    }
+    /* A failure that became known after the check is treated as one that becomes known later still: the task is complete,
+     * cancelled, when its stream has come to its end. */
+    rc = weir__issue_open(task, false);
     if (rc == WEIR_OK) return rc;
     weir__runner_finish(&scope->runner, task, rc);
     weir__runner_drain(&scope->runner);
