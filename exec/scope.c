@@ -231,8 +231,7 @@ void weir__task_describe(const struct weir_task *task, char *text, size_t bytes)
 
 void weir__scope_note_failure(struct weir_scope *scope, struct weir_task *task, int status)
 {
-    struct weir__failure *failure;
-    char                  name[96];
+    char name[96];
 
     if (status == WEIR_E_PREDECESSOR) {
         /* Relaxed: counters. */
@@ -243,11 +242,10 @@ void weir__scope_note_failure(struct weir_scope *scope, struct weir_task *task, 
     atomic_fetch_add_explicit(&scope->nfailed, 1, memory_order_relaxed);
     weir__task_describe(task, name, sizeof name);
     pthread_mutex_lock(&scope->failure_lock);
-    if (scope->nfailures < WEIR__SCOPE_FAILURES) {
-        failure = &scope->failures[scope->nfailures++];
-        failure->id = task->node.id;
-        failure->status = status;
-        snprintf(failure->text, sizeof failure->text, "%s failed: %s (%s)", name, weir_error_name(status), weir_error_string(status));
+    if (scope->failure.status == WEIR_OK) {
+        scope->failure.status = status;
+        snprintf(scope->failure.text, sizeof scope->failure.text, "%s failed: %s (%s)", name, weir_error_name(status),
+                 weir_error_string(status));
     }
     atomic_store_explicit(&scope->failed, true, memory_order_relaxed); /* before the task counts as complete */
     pthread_mutex_unlock(&scope->failure_lock);
@@ -300,8 +298,8 @@ int weir__scope_take_failure(struct weir_scope *scope)
     /* Relaxed: set before the failed task counted as complete, which the caller has seen. */
     if (!atomic_load_explicit(&scope->failed, memory_order_relaxed)) return WEIR_OK;
     pthread_mutex_lock(&scope->failure_lock);
-    failure = scope->failures[0];
-    scope->nfailures = 0;
+    failure = scope->failure;
+    scope->failure.status = WEIR_OK;
     atomic_store_explicit(&scope->failed, false, memory_order_relaxed);
     cancelled = atomic_exchange_explicit(&scope->since_cancelled, 0, memory_order_relaxed);
     pthread_mutex_unlock(&scope->failure_lock);

@@ -4,11 +4,8 @@
 
 #include <exec/context.h>
 
-#define WEIR__SCOPE_FAILURES 8
-
-/* The first failures of a scope since the last wait, for texts. */
+/* The first failure of a scope since the last wait. */
 struct weir__failure {
-    uint64_t id;
     int      status;
     char     text[160];
 };
@@ -33,8 +30,7 @@ struct weir_scope {
 
     /* Written by whoever finishes tasks. */
     pthread_mutex_t      failure_lock;
-    struct weir__failure failures[WEIR__SCOPE_FAILURES];
-    uint32_t             nfailures;
+    struct weir__failure failure;    /* .status is 0 if there is none */
     struct weir_task    *parked;     /* failed tasks that the access table may still name */
     _Atomic uint32_t     nparked;    /* written under failure_lock */
     uint32_t             sweep_at;   /* the submitter's */

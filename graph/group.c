@@ -107,7 +107,7 @@ static bool joins(const struct weir__entry *entry, unsigned kind)
     return kind == weir__entry_kind(entry) && (kind == WEIR_ACCESS_IN || kind >= WEIR_ACCESS_MUTEXINOUTSET);
 }
 
-int weir__entry_reserve_slow(struct weir__entry *entry, unsigned kind, size_t *edges)
+int weir__entry_reserve(struct weir__entry *entry, unsigned kind, size_t *edges)
 {
     if (group_count(&entry->now) >= WEIR__PURGE_MEMBERS) group_purge(&entry->now);
     if (joins(entry, kind)) {

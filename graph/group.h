@@ -69,7 +69,9 @@ static inline struct weir__lock *weir__entry_lock(const struct weir__entry *entr
 #define WEIR__FENCE_MEMBERS 4  /* a group of fewer is linked directly every time */
 #define WEIR__PURGE_MEMBERS 16 /* lists that reach this are purged before they are linked or grow */
 
-int  weir__entry_reserve_slow(struct weir__entry *entry, unsigned kind, size_t *edges);
+/* Make room for one access and add the edges that it may cost at most to *edges. 0 or WEIR_E_NO_MEMORY. The common case
+ * is decided without it in weir__depend_reserve(). */
+int  weir__entry_reserve(struct weir__entry *entry, unsigned kind, size_t *edges);
 void weir__entry_access_slow(struct weir__entry *entry, unsigned kind, struct weir__linking *linking, struct weir__fencer *fencer);
 
 static inline uint32_t weir__group_more(const struct weir__group *group)
@@ -80,20 +82,6 @@ static inline uint32_t weir__group_more(const struct weir__group *group)
 static inline bool weir__kind_is_out(unsigned kind)
 {
     return kind - WEIR__KIND_OUT <= 1; /* OUT or INOUT */
-}
-
-/* Make room for one access and add the edges that it may cost at most to *edges. 0 or WEIR_E_NO_MEMORY. */
-static inline int weir__entry_reserve(struct weir__entry *entry, unsigned kind, size_t *edges)
-{
-    uint32_t more = weir__group_more(&entry->now);
-
-    if (more < WEIR__PURGE_MEMBERS &&
-        (weir__kind_is_out(kind) ||
-         (kind == WEIR__KIND_IN && (weir__entry_kind(entry) != WEIR__KIND_IN || (entry->now.more != NULL && entry->now.more->capacity > more))))) {
-        *edges += more + 2 + 2 * (weir__group_more(&entry->before) + 1);
-        return 0;
-    }
-    return weir__entry_reserve_slow(entry, kind, edges);
 }
 
 /* Edges from every member of a group. */
