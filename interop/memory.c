@@ -161,20 +161,9 @@ WEIR__EXPORT int omp_target_memcpy_rect(void *to, const void *from, size_t eleme
                                         const size_t *to_dims, const size_t *from_dims, int to_device, int from_device)
 {
     if (!to && !from) return INT_MAX; /* the question how many dimensions there may be */
-    if (!to || !from || ndims < 1 || !element_bytes || !volume || !to_offsets || !from_offsets || !to_dims ||
-        !from_dims)
+    struct weir__transfer transfer;
+    if (!weir__transfer_rect(&transfer, to, from, element_bytes, ndims, volume, to_offsets, from_offsets, to_dims, from_dims))
         return FAILED;
-    struct weir__transfer transfer = {
-        .to = to,
-        .from = from,
-        .element_bytes = element_bytes,
-        .ndims = (uint32_t)ndims,
-        .volume = volume,
-        .to_offsets = to_offsets,
-        .from_offsets = from_offsets,
-        .to_dims = to_dims,
-        .from_dims = from_dims,
-    };
     if (weir__runtime_routine_target(to_device, &transfer.to_target) ||
         weir__runtime_routine_target(from_device, &transfer.from_target))
         return FAILED;

@@ -120,20 +120,9 @@ WEIR__EXPORT int omp_target_memcpy_rect_async(void *to, const void *from, size_t
                                               void **depends)
 {
     if (!to && !from) return INT_MAX;
-    if (!to || !from || ndims < 1 || !element_bytes || !volume || !to_offsets || !from_offsets || !to_dims ||
-        !from_dims)
+    struct weir__transfer transfer;
+    if (!weir__transfer_rect(&transfer, to, from, element_bytes, ndims, volume, to_offsets, from_offsets, to_dims, from_dims))
         return FAILED;
-    struct weir__transfer transfer = {
-        .to = to,
-        .from = from,
-        .element_bytes = element_bytes,
-        .ndims = (uint32_t)ndims,
-        .volume = volume,
-        .to_offsets = to_offsets,
-        .from_offsets = from_offsets,
-        .to_dims = to_dims,
-        .from_dims = from_dims,
-    };
     return transfer_submit(&transfer, to_device, from_device, ndepends, depends);
 }
 

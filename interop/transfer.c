@@ -23,6 +23,26 @@ static int array_check(const struct weir__transfer *transfer, const size_t *offs
     return WEIR_OK;
 }
 
+bool weir__transfer_rect(struct weir__transfer *transfer, void *to, const void *from, size_t element_bytes, int ndims,
+                         const size_t *volume, const size_t *to_offsets, const size_t *from_offsets, const size_t *to_dims,
+                         const size_t *from_dims)
+{
+    if (!to || !from || ndims < 1 || !element_bytes || !volume || !to_offsets || !from_offsets || !to_dims || !from_dims)
+        return false;
+    *transfer = (struct weir__transfer){
+        .to = to,
+        .from = from,
+        .element_bytes = element_bytes,
+        .ndims = (uint32_t)ndims,
+        .volume = volume,
+        .to_offsets = to_offsets,
+        .from_offsets = from_offsets,
+        .to_dims = to_dims,
+        .from_dims = from_dims,
+    };
+    return true;
+}
+
 int weir__transfer_check(const struct weir__transfer *transfer)
 {
     if (!transfer->ndims || (transfer->ndims > 1 && (!transfer->to_dims || !transfer->from_dims)))
