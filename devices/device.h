@@ -130,7 +130,8 @@ struct weir__device_ops {
     int (*status)(void *stream, uint64_t position);
     void (*forget)(void *stream, uint64_t position);
     /* Any thread. notice->reached(owner, …) once the position is reached; possibly before notify returns. Several may
-     * be pending; one call of reached() may answer all that its position covers. */
+     * be pending; one call of reached() may answer all that its position covers. Fails if nobody would keep the promise
+     * (no memory, no thread): the work must then be run by sync(). */
     int (*notify)(void *stream, uint64_t position);
     /* Any thread, BLOCKS the caller until the position is reached; overlaps with stream calls. 0, or the device's
      * sticky failure. */

@@ -318,12 +318,30 @@ void weir__stream_want(struct weir__stream *stream, uint64_t position)
     weir__context_wake(context);
 }
 
+/* Where neither memory nor threads are left, work that was queued is run by the thread that looks for it. */
+static void run_inline(struct weir_context *context)
+{
+    uint32_t n = atomic_load_explicit(&context->nstreams, memory_order_acquire); /* as in weir__context_retire() */
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct weir__stream *stream = context->streams[i];
+        uint64_t             issued = atomic_load_explicit(&stream->issued, memory_order_acquire);
+
+        if (!(stream->device->info.features & WEIR__DEVICE_INLINE_SYNC) ||
+            atomic_load_explicit(&stream->retired, memory_order_relaxed) >= issued) {
+            continue;
+        }
+        if (stream->ops->sync(stream->handle, issued) != WEIR_OK) weir__log(1, "%s failed", stream->device->info.name);
+    }
+}
+
 bool weir__context_poll(struct weir_context *context, struct weir__runner *runner)
 {
     bool found;
 
     /* Sequentially consistent: whoever sets it again after this has its work seen below or keeps the flag. */
     if (!atomic_exchange_explicit(&context->poll, false, memory_order_seq_cst)) return false;
+    run_inline(context);
     found = weir__context_retire(context, runner);
     if (weir__context_device_busy(context)) atomic_store_explicit(&context->poll, true, memory_order_seq_cst);
     return found;

@@ -28,7 +28,7 @@ static void sleep_on(struct weir_context *context, struct weir__pool *pool, stru
     event = atomic_load_explicit(&pool->event, memory_order_seq_cst);
     if (!done(arg)) {
         weir__context_notify(context);
-        weir__context_retire(context, runner);
+        if (!weir__context_poll(context, runner)) weir__context_retire(context, runner);
         weir__runner_drain(runner);
         weir__runner_flush(runner);
         if (!done(arg) && runner->kept == NULL) {

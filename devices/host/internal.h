@@ -241,6 +241,8 @@ static inline bool weir__host_is_foreign_process(uint32_t generation)
     /* Relaxed: it changes in a child of fork only, where there is one thread. */
     return generation != atomic_load_explicit(&weir__host_generation, memory_order_relaxed);
 }
+/* Is there a thread that runs queued work? Waits for a start that is under way on another thread. */
+bool weir__host_device_has_threads(struct host_device *device);
 int weir__host_fail_forked(void);
 
 /* ---- queue.c ---- */

@@ -168,7 +168,10 @@ int weir__host_stream_notify(struct host_stream *stream, uint64_t position)
         stream->device->notice->reached(stream->owner, completed - stream->base);
     else
         weir__host_stream_kick(stream);
-    return WEIR_OK;
+    /* The notice stays in any case: one too many does no harm. */
+    return weir__host_device_has_threads(stream->device)
+               ? WEIR_OK
+               : weir__host_fail(WEIR_E_SYSTEM, "no thread can be started: only a sync runs what is queued");
 }
 
 /* ---- failures ---- */

@@ -84,6 +84,20 @@ static void start_thread(struct host_worker *worker)
     pthread_mutex_unlock(&device->lock);
 }
 
+bool weir__host_device_has_threads(struct host_device *device)
+{
+    bool some, unsure;
+    do {
+        pthread_mutex_lock(&device->lock);
+        unsure = device->starting != 0; /* another thread is inside pthread_create() */
+        /* Relaxed: counted up under the lock; counted down under it, too. */
+        some = atomic_load_explicit(&device->nworkers, memory_order_relaxed) > (uint32_t)device->starting;
+        pthread_mutex_unlock(&device->lock);
+        if (!some && unsure) sched_yield();
+    } while (!some && unsure);
+    return some;
+}
+
 static void wake_up(struct host_worker *worker, bool start)
 {
     if (!worker) return;
