@@ -164,7 +164,7 @@ void weir__scope_enter(struct weir_scope *scope, struct weir__linking *linking)
 
     if (scope->pool->used > scope->pool->peak) scope->pool->peak = scope->pool->used;
     scope->counters.edges_done += linking->done;
-    scope->counters.edges_host += linking->host;
+    scope->counters.edges_host += (uint32_t)linking->links - linking->other;
     scope->counters.edges_host_only += linking->host_only;
     if (__builtin_expect(linking->failed != 0, 0)) {
         /* Relaxed: published by the queue or the list. A predecessor that fails now may have been first. */
@@ -319,7 +319,7 @@ static inline __attribute__((always_inline)) int submit_kind(const struct submis
     if (s->task_out != NULL) *s->task_out = task;
     linking = (struct weir__linking){.node = &task->node, .extras = &s->scope->pool->extras, .want = weir__task_want};
     enter_accesses(s, &linking);
-    if (s->kind == WEIR__TASK_EXTERNAL) linking.links++; /* weir_task_fulfill() */
+    if (s->kind == WEIR__TASK_EXTERNAL) linking.links++, linking.other++; /* weir_task_fulfill() */
     weir__scope_enter(s->scope, &linking);
     return WEIR_OK;
 }

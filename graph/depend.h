@@ -55,29 +55,33 @@ static inline struct weir__entry *weir__entry_locate(struct weir__entry *entries
 /* Edges of one plain access at most: a group that is not due for a purge, or the few before a group that it joins. */
 #define WEIR__PLAIN_EDGES (WEIR__PURGE_MEMBERS + 2)
 
-/* A few plain accesses to addresses that the table has: everything else goes the general way. */
-static inline int weir__depend_reserve(struct weir__depend *depend, const struct weir_access *accesses, size_t n)
+/* A few plain accesses to addresses that the table has? Then there is room for them; else go the general way. */
+static inline bool weir__depend_reserve_plain(struct weir__depend *depend, const struct weir_access *accesses, size_t n)
 {
     depend->plain = false;
     if (depend->bits == 0 || n > WEIR__DEPEND_FOUND || depend->fencer->extras->count < n * WEIR__PLAIN_EDGES + WEIR__DEPEND_SPARE) {
-        return weir__depend_reserve_any(depend, accesses, n);
+        return false;
     }
     for (size_t i = 0; i < n; i++) {
-        uintptr_t                key = (uintptr_t)accesses[i].address;
-        struct weir__entry      *entry = weir__entry_locate(depend->entries, depend->bits, key);
-        const struct weir__refs *now = entry->now.more;
-        unsigned                 kind = accesses[i].kind;
+        uintptr_t           key = (uintptr_t)accesses[i].address;
+        struct weir__entry *entry = weir__entry_locate(depend->entries, depend->bits, key);
+        unsigned            kind = accesses[i].kind;
 
-        if (kind - WEIR__KIND_IN > 2 || entry->key == 0 || accesses[i].bytes > UINTPTR_MAX - key ||
-            (now != NULL && now->count >= WEIR__PURGE_MEMBERS) ||
-            (kind == WEIR__KIND_IN && weir__entry_kind(entry) == WEIR__KIND_IN &&
-             (now == NULL || now->capacity == now->count || weir__group_more(&entry->before) >= WEIR__FENCE_MEMBERS))) {
-            return weir__depend_reserve_any(depend, accesses, n);
+        if (kind - WEIR__KIND_IN > 2 || entry->key == 0 || key + accesses[i].bytes < key) return false;
+        if (kind == WEIR__KIND_IN && weir__entry_kind(entry) == WEIR__KIND_IN) {
+            if (!weir__entry_is_open(entry)) return false;
+        } else if (weir__group_more(&entry->now) >= WEIR__PURGE_MEMBERS) {
+            return false;
         }
         depend->found[i] = entry;
     }
     depend->plain = true;
-    return WEIR_OK;
+    return true;
+}
+
+static inline int weir__depend_reserve(struct weir__depend *depend, const struct weir_access *accesses, size_t n)
+{
+    return weir__depend_reserve_plain(depend, accesses, n) ? WEIR_OK : weir__depend_reserve_any(depend, accesses, n);
 }
 
 static inline void weir__depend_enter(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking)
@@ -88,7 +92,7 @@ static inline void weir__depend_enter(struct weir__depend *depend, const struct 
     }
     for (size_t i = 0; i < n; i++) {
         if (accesses[i].kind == WEIR__KIND_IN) weir__entry_read(depend->found[i], linking);
-        else weir__entry_access(depend->found[i], accesses[i].kind, linking, depend->fencer);
+        else weir__entry_write(depend->found[i], accesses[i].kind, linking);
     }
 }
 

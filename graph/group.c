@@ -109,12 +109,14 @@ static bool joins(const struct weir__entry *entry, unsigned kind)
 
 int weir__entry_reserve(struct weir__entry *entry, unsigned kind, size_t *edges)
 {
-    if (group_count(&entry->now) >= WEIR__PURGE_MEMBERS) group_purge(&entry->now);
     if (joins(entry, kind)) {
         if (group_reserve(&entry->now) != WEIR_OK) return WEIR_E_NO_MEMORY;
         *edges += 2 * group_count(&entry->before); /* a fence and the task */
+    } else {
+        if (group_count(&entry->now) >= WEIR__PURGE_MEMBERS) group_purge(&entry->now);
+        *edges += group_count(&entry->now);
     }
-    *edges += group_count(&entry->now) + 1;
+    ++*edges; /* of a fence, or of the task to a neighbour in this task that joins */
     if (kind != WEIR_ACCESS_MUTEXINOUTSET) return WEIR_OK;
     *edges += 2;
     if (weir__entry_lock(entry) == NULL) {
@@ -200,7 +202,7 @@ static bool group_is_stale(const struct weir__group *group)
 
 bool weir__entry_is_stale(const struct weir__entry *entry)
 {
-    return group_is_stale(&entry->now) && group_is_stale(&entry->before);
+    return group_is_stale(&entry->now) && (weir__kind_is_out(weir__entry_kind(entry)) || group_is_stale(&entry->before));
 }
 
 static void group_mark_failed(const struct weir__group *group)
@@ -220,7 +222,7 @@ static void group_mark_failed(const struct weir__group *group)
 void weir__entry_mark_failed(const struct weir__entry *entry)
 {
     group_mark_failed(&entry->now);
-    group_mark_failed(&entry->before);
+    if (!weir__kind_is_out(weir__entry_kind(entry))) group_mark_failed(&entry->before);
 }
 
 void weir__entry_fini(struct weir__entry *entry)

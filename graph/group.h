@@ -67,7 +67,7 @@ static inline struct weir__lock *weir__entry_lock(const struct weir__entry *entr
 }
 
 #define WEIR__FENCE_MEMBERS 4  /* a group of fewer is linked directly every time */
-#define WEIR__PURGE_MEMBERS 16 /* lists that reach this are purged before they are linked or grow */
+#define WEIR__PURGE_MEMBERS 16 /* lists that reach this are purged before they are linked, and before they grow */
 
 /* Make room for one access and add the edges that it may cost at most to *edges. 0 or WEIR_E_NO_MEMORY. The common case
  * is decided without it in weir__depend_reserve(). */
@@ -85,28 +85,38 @@ static inline bool weir__kind_is_out(unsigned kind)
 }
 
 /* Edges from every member of a group. */
-static inline void weir__group_link(const struct weir__group *group, struct weir__linking *linking)
+static inline __attribute__((always_inline)) void weir__group_link(const struct weir__group *group, struct weir__linking *linking)
 {
     const struct weir__refs *more = group->more;
 
     weir__node_link(linking, group->first.node, group->first.id);
-    for (uint32_t i = 0; more != NULL && i < more->count; i++) weir__node_link(linking, more->ref[i].node, more->ref[i].id);
+    if (more == NULL) return;
+    for (const struct weir__ref *ref = more->ref, *end = ref + more->count; ref != end; ref++) {
+        weir__node_link(linking, ref->node, ref->id);
+    }
+}
+
+/* The entry keeps its lock: a later group depends on all who ever took it. */
+static inline void weir__entry_set_kind(struct weir__entry *entry, unsigned kind)
+{
+    entry->lock_kind = (entry->lock_kind & ~(uintptr_t)7) | kind;
+}
+
+/* A writer: the newest group now. Nobody joins it, so that .before means nothing until another group is started. */
+static inline void weir__entry_write(struct weir__entry *entry, unsigned kind, struct weir__linking *linking)
+{
+    weir__group_link(&entry->now, linking);
+    entry->now.first.node = linking->node;
+    entry->now.first.id = linking->node->id;
+    if (entry->now.more != NULL) entry->now.more->count = 0;
+    weir__entry_set_kind(entry, kind);
 }
 
 /* The access itself; cannot fail after weir__entry_reserve(). */
 static inline void weir__entry_access(struct weir__entry *entry, unsigned kind, struct weir__linking *linking, struct weir__fencer *fencer)
 {
-    if (!weir__kind_is_out(kind)) {
-        weir__entry_access_slow(entry, kind, linking, fencer);
-        return;
-    }
-    weir__group_link(&entry->now, linking);
-    entry->now.first.node = linking->node;
-    entry->now.first.id = linking->node->id;
-    entry->before.first.node = NULL;
-    if (entry->now.more != NULL) entry->now.more->count = 0;
-    if (entry->before.more != NULL) entry->before.more->count = 0;
-    entry->lock_kind = (entry->lock_kind & ~(uintptr_t)7) | kind;
+    if (weir__kind_is_out(kind)) weir__entry_write(entry, kind, linking);
+    else weir__entry_access_slow(entry, kind, linking, fencer);
 }
 
 /* Start a group that is not of one writer; it depends on the newest group. */
@@ -118,11 +128,18 @@ static inline void weir__entry_start(struct weir__entry *entry, unsigned kind, s
     entry->before = entry->now;
     if (more != NULL) more->count = 0;
     entry->now = (struct weir__group){{linking->node, linking->node->id}, more};
-    /* The lock stays with the entry: a later group depends on all who ever took it. */
-    entry->lock_kind = (entry->lock_kind & ~(uintptr_t)7) | kind;
+    weir__entry_set_kind(entry, kind);
 }
 
-/* An in access where there is room in the list of readers and no need of a fence. */
+/* Is there room in the list of readers for one that joins them, and no need of a fence behind the group before? */
+static inline bool weir__entry_is_open(const struct weir__entry *entry)
+{
+    const struct weir__refs *more = entry->now.more;
+
+    return more != NULL && more->count < more->capacity && weir__group_more(&entry->before) < WEIR__FENCE_MEMBERS;
+}
+
+/* An in access that starts a group, or joins one that was open before the node's first access. */
 static inline void weir__entry_read(struct weir__entry *entry, struct weir__linking *linking)
 {
     struct weir__node *node = linking->node;
@@ -132,11 +149,9 @@ static inline void weir__entry_read(struct weir__entry *entry, struct weir__link
         weir__entry_start(entry, WEIR__KIND_IN, linking);
         return;
     }
-    /* Named twice: it is the first or the newest reader. */
-    if ((entry->now.first.node == node && entry->now.first.id == node->id) ||
-        (more->count != 0 && more->ref[more->count - 1].node == node && more->ref[more->count - 1].id == node->id)) {
-        return;
-    }
+    /* No room: then the node itself took it, or started the group: it is in it. Where there is room a node that names the
+     * address twice is in it twice, which its successors find out. */
+    if (more == NULL || more->count == more->capacity) return;
     weir__group_link(&entry->before, linking);
     more->ref[more->count++] = (struct weir__ref){node, node->id};
 }

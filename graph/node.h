@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #define WEIR__NODE_SLOTS 5
+#define WEIR__LINKING_POINTS 4
 #define WEIR__PENDING_BIAS (1 << 30)
 #define WEIR__NODE_NOTICE  0x80u
 #define WEIR__POISON_NAMED 2 /* a failed node that an access table still names */
@@ -60,7 +61,7 @@ struct weir__node {
     uint64_t            id;
     uintptr_t           next; /* for exec/: lists of ready, finished and free nodes */
     _Atomic int32_t     pending;
-    uint8_t             domain; /* nodes of one domain > 0 can wait for each other's points on the device */
+    uint8_t             domain; /* nodes of one domain > 0, which have a notice, can wait for each other's points on the device */
     uint8_t             nslots;
     uint8_t             kind;   /* for exec/; WEIR__NODE_NOTICE: somebody must ask the device for its completion */
     _Atomic uint8_t     poison; /* a predecessor failed */
@@ -87,11 +88,12 @@ struct weir__linking {
     struct weir__node   *node;
     struct weir__extras *extras; /* enough reserved */
     int32_t              links;  /* edges on lists */
+    uint32_t             other;  /* of .links: all but the edges that wait for completion with a host on one side */
     uint32_t             done;   /* edges to completed predecessors */
-    uint32_t             host;   /* edges that wait for completion, host on one side */
-    uint32_t             host_only; /* edges between two domains */
-    uint32_t             device; /* edges realised on the device, decided when the node is issued */
+    uint32_t             host_only; /* of .other: edges between two domains */
     uint64_t             failed; /* id of a failed predecessor, 0: none */
+    uint32_t             npoints;
+    uint64_t             point[WEIR__LINKING_POINTS]; /* some that are in the node's slots: a second edge is not made */
     /* A successor or waiter went on .completed of a node with WEIR__NODE_NOTICE. */
     void (*want)(struct weir__node *pred);
 };
@@ -145,15 +147,6 @@ static inline bool weir__node_is_done(const struct weir__node *node)
     return atomic_load_explicit(&node->completed, memory_order_acquire) == WEIR__REF_CLOSED && node->status == 0;
 }
 
-/* Does a list reference lead to @node? */
-static inline bool weir__ref_leads_to(uintptr_t ref, const struct weir__node *node)
-{
-    unsigned tag = ref & 7;
-
-    if (tag < WEIR__REF_EXTRA) return (ref & ~(uintptr_t)7) == (uintptr_t)node;
-    return tag == WEIR__REF_EXTRA && weir__extra_of(ref)->value == (uintptr_t)node;
-}
-
 /* Push @ref, whose link word is *link, on a list. False if the list is closed. */
 static inline bool weir__list_push(_Atomic uintptr_t *list, uintptr_t ref, uint64_t *link)
 {
@@ -169,80 +162,38 @@ static inline bool weir__list_push(_Atomic uintptr_t *list, uintptr_t ref, uint6
     return true;
 }
 
-/* A link word in the successor for one more edge, and its reference. */
-static inline uint64_t *weir__node_slot(struct weir__linking *linking, uintptr_t *ref)
-{
-    struct weir__node  *node = linking->node;
-    struct weir__extra *extra;
-
-    if (node->nslots < WEIR__NODE_SLOTS) {
-        *ref = (uintptr_t)node | node->nslots;
-        return &node->slot[node->nslots++];
-    }
-    extra = weir__extra_take(linking->extras);
-    extra->value = (uintptr_t)node;
-    weir__node_attach(node, extra, WEIR__EXTRA_EDGE);
-    *ref = (uintptr_t)extra | WEIR__REF_EXTRA;
-    return &extra->link;
-}
-
-/* The newest link word was not needed. */
-static inline void weir__node_unslot(struct weir__linking *linking, uintptr_t ref)
-{
-    if ((ref & 7) < WEIR__REF_EXTRA) {
-        linking->node->nslots--;
-    } else {
-        struct weir__extra *extra = weir__extra_of(ref);
-
-        linking->node->extra = (struct weir__extra *)extra->next;
-        extra->next = (uintptr_t)linking->extras->free;
-        linking->extras->free = extra;
-        linking->extras->count++;
-    }
-}
+/* The rest of weir__node_link(): device predecessors, full slots, a list that was closed meanwhile, failures. */
+void weir__node_link_slow(struct weir__linking *linking, struct weir__node *pred);
 
 /*
  * Make the edge pred -> linking->node, where pred is named (pred, id). The caller has reserved one extra for every edge
- * beyond WEIR__NODE_SLOTS.
+ * beyond WEIR__NODE_SLOTS. What most edges between host tasks need is here, without a call: this is the hottest place.
  */
-static inline void weir__node_link(struct weir__linking *linking, struct weir__node *pred, uint64_t id)
+static inline __attribute__((always_inline)) void weir__node_link(struct weir__linking *linking, struct weir__node *pred,
+                                                                  uint64_t id)
 {
     struct weir__node *node = linking->node;
-    _Atomic uintptr_t *list;
-    uint64_t          *link;
-    uintptr_t          ref;
-    bool               device;
+    uintptr_t          head;
+    unsigned           slot;
 
     if (pred == NULL || pred->id != id || pred == node) return;
-    /* A3 acquire: pairs with the exchange in weir__node_take(). */
-    if (atomic_load_explicit(&pred->completed, memory_order_acquire) == WEIR__REF_CLOSED) {
-        if (pred->status != 0 && linking->failed == 0) linking->failed = pred->id;
-        linking->done++;
-        return;
+    /* A3 acquire: pairs with the exchange in weir__node_take() and with R1. */
+    head = atomic_load_explicit(&pred->completed, memory_order_acquire);
+    /* Scopes push one successor after the other: a double edge is found at the head. Nothing but the references of the
+     * node's own slots differs from its address in the low three bits only. */
+    if ((head ^ (uintptr_t)node) < 8) return;
+    slot = node->nslots;
+    if (__builtin_expect(head != WEIR__REF_CLOSED && !(pred->kind & WEIR__NODE_NOTICE) && slot < WEIR__NODE_SLOTS, 1)) {
+        node->slot[slot] = head;
+        /* R1, as in weir__list_push(). */
+        if (__builtin_expect(atomic_compare_exchange_strong_explicit(&pred->completed, &head, (uintptr_t)node | slot,
+                                                                     memory_order_seq_cst, memory_order_acquire), 1)) {
+            node->nslots = (uint8_t)(slot + 1);
+            linking->links++;
+            return;
+        }
     }
-    device = pred->domain != 0 && pred->domain == node->domain;
-    list = device ? &pred->issued : &pred->completed;
-    /* Scopes push one successor after the other: a double edge is found at the head. Acquire: pairs with R1. */
-    ref = atomic_load_explicit(list, memory_order_acquire);
-    if (ref != 0 && ref != WEIR__REF_CLOSED && weir__ref_leads_to(ref, node)) return;
-    link = weir__node_slot(linking, &ref);
-    if (weir__list_push(list, ref, link)) {
-        linking->links++;
-        if (device) linking->device++;
-        else if (pred->kind & node->kind & WEIR__NODE_NOTICE) linking->host_only++;
-        else linking->host++;
-        if (!device && (pred->kind & WEIR__NODE_NOTICE)) linking->want(pred);
-        return;
-    }
-    /* A4 acquire: a node that fails before it is issued closes .completed first and .issued next. */
-    if (!device || atomic_load_explicit(&pred->completed, memory_order_acquire) == WEIR__REF_CLOSED) {
-        if (pred->status != 0 && linking->failed == 0) linking->failed = pred->id;
-        weir__node_unslot(linking, ref);
-        linking->done++;
-        return;
-    }
-    *link = pred->point; /* issued: after A2 */
-    linking->device++;
+    weir__node_link_slow(linking, pred);
 }
 
 /* What walking a taken list yields. */
