@@ -111,7 +111,7 @@ static bool wait_for_room(struct weir_scope *scope)
 }
 
 /* Memory, after back-pressure unless @force. */
-static int make_room(struct weir_scope *scope, bool force)
+static __attribute__((noinline)) int make_room(struct weir_scope *scope, bool force)
 {
     if (!has_room(scope) && !force) {
         weir__runner_flush(&scope->runner);
@@ -123,27 +123,26 @@ static int make_room(struct weir_scope *scope, bool force)
             scope->patience_ns = 2 * scope->patience_ns < MAX_PATIENCE_NS ? 2 * scope->patience_ns : MAX_PATIENCE_NS;
         }
     }
-    return scope->pool->free != NULL ? WEIR_OK : weir__pool_grow(scope->pool);
+    if (scope->pool->free != NULL || weir__pool_grow(scope->pool) == WEIR_OK) return WEIR_OK;
+    return weir__fail(WEIR_E_NO_MEMORY, "no memory for a task");
+}
+
+static inline struct weir_task *take_task(struct weir_scope *scope, bool force)
+{
+    struct weir__pool *pool = scope->pool;
+
+    if (__builtin_expect(pool->free == NULL || pool->used >= scope->limit, 0) && make_room(scope, force) != WEIR_OK) return NULL;
+    return weir__pool_take(pool);
 }
 
 struct weir_task *weir__scope_take_task(struct weir_scope *scope, bool force)
 {
-    struct weir__pool *pool = scope->pool;
-
-    if (__builtin_expect(pool->free == NULL || pool->used >= scope->limit, 0)) {
-        int rc = make_room(scope, force);
-
-        if (rc != WEIR_OK) {
-            weir__fail(rc, "no memory for a task");
-            return NULL;
-        }
-    }
-    return weir__pool_take(pool);
+    return take_task(scope, force);
 }
 
 /* ---- a task ---- */
 
-void weir__task_open(struct weir_scope *scope, struct weir_task *task, uint8_t kind, uint8_t domain)
+static inline void open_task(struct weir_scope *scope, struct weir_task *task, uint8_t kind, uint8_t domain)
 {
     if (scope->next_id == scope->end_id) {
         /* Relaxed: uniqueness is all that is asked for. */
@@ -156,6 +155,11 @@ void weir__task_open(struct weir_scope *scope, struct weir_task *task, uint8_t k
     task->priority = 0;
     task->device = 0;
     atomic_store_explicit(&task->state, WEIR__TASK_CREATED, memory_order_relaxed); /* not shared yet */
+}
+
+void weir__task_open(struct weir_scope *scope, struct weir_task *task, uint8_t kind, uint8_t domain)
+{
+    open_task(scope, task, kind, domain);
 }
 
 void weir__scope_enter(struct weir_scope *scope, struct weir__linking *linking)
@@ -197,12 +201,10 @@ struct submission {
     uint8_t                         kind;
 };
 
-static __attribute__((noinline)) int check_after(const struct submission *s, const struct weir_access *access)
+static int check_after(const struct weir_context *context, const struct weir_task *task)
 {
-    const struct weir_task *task = access->address;
-
     if (task == NULL) return weir__fail(WEIR_E_INVALID, "an explicit edge from NULL");
-    if (task->pool == NULL || task->pool->context != s->scope->context) {
+    if (task->pool == NULL || task->pool->context != context) {
         return weir__fail(WEIR_E_INVALID, "an explicit edge from a task of another context");
     }
     if (!(weir__task_flags(task) & WEIR__TASK_HAS_HANDLE) || atomic_load_explicit(&task->references, memory_order_relaxed) == 0) {
@@ -222,15 +224,34 @@ static inline __attribute__((always_inline)) int check(const struct submission *
     if (s->options != NULL && s->options->size != sizeof *s->options) {
         return weir__fail(WEIR_E_VERSION, "struct weir_task_options of %zu bytes is not known", s->options->size);
     }
-    for (size_t i = 0; i < s->naccesses; i++) {
-        if (__builtin_expect(s->accesses[i].kind == WEIR_ACCESS_AFTER, 0) && (rc = check_after(s, &s->accesses[i])) != WEIR_OK) {
-            return rc;
-        }
-    }
     if (s->device != NULL && s->device->context != s->scope->context) {
         return weir__fail(WEIR_E_NO_DEVICE, "the device belongs to another context");
     }
     return WEIR_OK;
+}
+
+/* Accesses that are not plain: explicit edges are looked at before anything is reserved. */
+static __attribute__((noinline)) int reserve_any(struct weir_scope *scope, const struct weir_access *accesses, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int rc = accesses[i].kind == WEIR_ACCESS_AFTER ? check_after(scope->context, accesses[i].address) : WEIR_OK;
+
+        if (rc != WEIR_OK) return rc;
+    }
+    return weir__depend_reserve_any(&scope->depend, accesses, n);
+}
+
+static inline __attribute__((always_inline)) int reserve(const struct submission *s)
+{
+    struct weir_scope *scope = s->scope;
+    int                rc = WEIR_OK;
+
+    if (s->naccesses != 0) {
+        if (!weir__depend_reserve_plain(&scope->depend, s->accesses, s->naccesses)) rc = reserve_any(scope, s->accesses, s->naccesses);
+    } else if (s->options != NULL && (rc = weir__extras_reserve(&scope->pool->extras, WEIR__DEPEND_SPARE)) != WEIR_OK) {
+        weir__fail(rc, "no memory for a task's options");
+    }
+    return rc;
 }
 
 static int check_device(const struct weir_device *device)
@@ -272,19 +293,14 @@ static inline __attribute__((always_inline)) int prepare(const struct submission
     /* Relaxed: the submitter names itself. */
     atomic_store_explicit(&scope->owner, &this_thread, memory_order_relaxed);
     if (atomic_load_explicit(&scope->nparked, memory_order_relaxed) >= scope->sweep_at) weir__scope_sweep(scope, false);
-    task = weir__scope_take_task(scope, false);
+    task = take_task(scope, false);
     if (task == NULL) return WEIR_E_NO_MEMORY;
     /* After back-pressure, which may have run a task that submits here. */
-    if (s->naccesses != 0) {
-        rc = weir__depend_reserve(&scope->depend, s->accesses, s->naccesses);
-    } else if (s->options != NULL && (rc = weir__extras_reserve(&scope->pool->extras, WEIR__DEPEND_SPARE)) != WEIR_OK) {
-        weir__fail(rc, "no memory for a task's options");
-    }
-    if (rc != WEIR_OK) {
+    if ((rc = reserve(s)) != WEIR_OK) {
         weir__pool_untake(scope->pool, task);
         return rc;
     }
-    weir__task_open(scope, task, s->kind, s->device != NULL ? s->device->domain : 0);
+    open_task(scope, task, s->kind, s->device != NULL ? s->device->domain : 0);
     if (s->device != NULL) {
         task->device = (uint8_t)s->device->number;
         scope->counters.tasks_device++;

@@ -197,9 +197,14 @@ static void link_group(struct weir__entry *entry, void *arg)
     weir__group_link(&entry->now, arg);
 }
 
+static void link_base(const struct weir__depend *depend, struct weir__linking *linking)
+{
+    if (depend->base.node != NULL) weir__node_link(linking, depend->base.node, depend->base.id);
+}
+
 static void enter_all_memory(struct weir__depend *depend, struct weir__linking *linking)
 {
-    weir__node_link(linking, depend->base.node, depend->base.id);
+    link_base(depend, linking);
     each(depend, link_group, linking);
     weir__depend_clear(depend);
     depend->base.node = linking->node;
@@ -243,6 +248,14 @@ void weir__depend_enter_any(struct weir__depend *depend, const struct weir_acces
     }
 }
 
+void weir__depend_enter_plain(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (accesses[i].kind == WEIR__KIND_IN) weir__entry_read(depend->found[i], linking);
+        else weir__entry_write(depend->found[i], accesses[i].kind, linking);
+    }
+}
+
 void weir__depend_peek(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking)
 {
     for (size_t i = 0; i < n; i++) {
@@ -251,7 +264,7 @@ void weir__depend_peek(struct weir__depend *depend, const struct weir_access *ac
         if (accesses[i].kind == WEIR_ACCESS_AFTER) {
             weir__node_link(linking, (struct weir__node *)key, ((struct weir__node *)key)->id);
         } else if (accesses[i].kind == WEIR_ACCESS_ALL_MEMORY) {
-            weir__node_link(linking, depend->base.node, depend->base.id);
+            link_base(depend, linking);
             each(depend, link_group, linking);
         } else if (depend->ranges != NULL) {
             weir__ranges_peek(depend->ranges, key, accesses[i].bytes, accesses[i].kind, linking);
@@ -259,7 +272,7 @@ void weir__depend_peek(struct weir__depend *depend, const struct weir_access *ac
             struct weir__entry *entry = depend->bits != 0 ? weir__entry_locate(depend->entries, depend->bits, key) : NULL;
 
             if (entry != NULL && entry->key != 0) weir__entry_peek(entry, accesses[i].kind, linking);
-            else weir__node_link(linking, depend->base.node, depend->base.id);
+            else link_base(depend, linking);
         }
     }
 }

@@ -84,16 +84,13 @@ static inline int weir__depend_reserve(struct weir__depend *depend, const struct
     return weir__depend_reserve_plain(depend, accesses, n) ? WEIR_OK : weir__depend_reserve_any(depend, accesses, n);
 }
 
+/* After a successful weir__depend_reserve_plain(). */
+void weir__depend_enter_plain(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking);
+
 static inline void weir__depend_enter(struct weir__depend *depend, const struct weir_access *accesses, size_t n, struct weir__linking *linking)
 {
-    if (!depend->plain) {
-        weir__depend_enter_any(depend, accesses, n, linking);
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (accesses[i].kind == WEIR__KIND_IN) weir__entry_read(depend->found[i], linking);
-        else weir__entry_write(depend->found[i], accesses[i].kind, linking);
-    }
+    if (depend->plain) weir__depend_enter_plain(depend, accesses, n, linking);
+    else weir__depend_enter_any(depend, accesses, n, linking);
 }
 
 /* The edges of linking->node without entering it: nobody will depend on it. After weir__depend_reserve(). */

@@ -89,7 +89,7 @@ static inline __attribute__((always_inline)) void weir__group_link(const struct 
 {
     const struct weir__refs *more = group->more;
 
-    weir__node_link(linking, group->first.node, group->first.id);
+    if (group->first.node != NULL) weir__node_link(linking, group->first.node, group->first.id);
     if (more == NULL) return;
     for (const struct weir__ref *ref = more->ref, *end = ref + more->count; ref != end; ref++) {
         weir__node_link(linking, ref->node, ref->id);
@@ -103,7 +103,7 @@ static inline void weir__entry_set_kind(struct weir__entry *entry, unsigned kind
 }
 
 /* A writer: the newest group now. Nobody joins it, so that .before means nothing until another group is started. */
-static inline void weir__entry_write(struct weir__entry *entry, unsigned kind, struct weir__linking *linking)
+static inline __attribute__((always_inline)) void weir__entry_write(struct weir__entry *entry, unsigned kind, struct weir__linking *linking)
 {
     weir__group_link(&entry->now, linking);
     entry->now.first.node = linking->node;
@@ -120,7 +120,7 @@ static inline void weir__entry_access(struct weir__entry *entry, unsigned kind, 
 }
 
 /* Start a group that is not of one writer; it depends on the newest group. */
-static inline void weir__entry_start(struct weir__entry *entry, unsigned kind, struct weir__linking *linking)
+static inline __attribute__((always_inline)) void weir__entry_start(struct weir__entry *entry, unsigned kind, struct weir__linking *linking)
 {
     struct weir__refs *more = entry->before.more;
 
@@ -140,7 +140,7 @@ static inline bool weir__entry_is_open(const struct weir__entry *entry)
 }
 
 /* An in access that starts a group, or joins one that was open before the node's first access. */
-static inline void weir__entry_read(struct weir__entry *entry, struct weir__linking *linking)
+static inline __attribute__((always_inline)) void weir__entry_read(struct weir__entry *entry, struct weir__linking *linking)
 {
     struct weir__node *node = linking->node;
     struct weir__refs *more = entry->now.more;

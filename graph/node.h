@@ -174,9 +174,9 @@ static inline __attribute__((always_inline)) void weir__node_link(struct weir__l
 {
     struct weir__node *node = linking->node;
     uintptr_t          head;
-    unsigned           slot;
+    size_t             slot;
 
-    if (pred == NULL || pred->id != id || pred == node) return;
+    if (pred->id != id || pred == node) return;
     /* A3 acquire: pairs with the exchange in weir__node_take() and with R1. */
     head = atomic_load_explicit(&pred->completed, memory_order_acquire);
     /* Scopes push one successor after the other: a double edge is found at the head. Nothing but the references of the
