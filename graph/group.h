@@ -67,7 +67,9 @@ static inline struct weir__lock *weir__entry_lock(const struct weir__entry *entr
 }
 
 #define WEIR__FENCE_MEMBERS 4  /* a group of fewer is linked directly every time */
-#define WEIR__PURGE_MEMBERS 16 /* lists that reach this are purged before they are linked, and before they grow */
+/* A list of as many names is purged before it is linked, and before it grows: a name that stays is looked at once more for
+ * each time that the list doubles, so that an access to a long list costs what one to a short one does. */
+#define WEIR__PURGE_MEMBERS 16
 
 /* Make room for one access and add the edges that it may cost at most to *edges. 0 or WEIR_E_NO_MEMORY. The common case
  * is decided without it in weir__depend_reserve(). */
