@@ -8,6 +8,7 @@
 #include <exec/submit.h>
 
 #define FEW 16 /* predecessors on other streams that need no heap */
+#define LOOKED_AT 8 /* streams whose queues are compared */
 
 /* A task's predecessor points that are not reached, at most one a stream. */
 struct points {
@@ -22,33 +23,39 @@ struct decision {
     uint64_t edges, done, stream, implied, event, waits;
 };
 
-static int points_add(struct weir_context *context, struct points *points, uint64_t point)
+static __attribute__((noinline)) int points_grow(struct points *points)
 {
-    struct weir__clock_candidate candidate = {.stream = weir__point_stream(point), .position = weir__point_position(point)};
+    struct weir__clock_candidate *more = malloc(2 * points->capacity * sizeof *more);
+
+    if (more == NULL) return weir__fail(WEIR_E_NO_MEMORY, "no memory for %zu predecessors", points->n);
+    memcpy(more, points->candidate, points->n * sizeof *more);
+    if (points->candidate != points->few) free(points->candidate);
+    points->candidate = more;
+    points->capacity *= 2;
+    return WEIR_OK;
+}
+
+static inline int points_add(struct weir_context *context, struct points *points, uint64_t point)
+{
+    uint32_t stream = weir__point_stream(point);
+    uint64_t position = weir__point_position(point);
 
     if (point == 0) return WEIR_OK;
     points->edges++;
-    if (weir__stream_reached(context->streams[candidate.stream], candidate.position)) {
+    if (weir__stream_reached(context->streams[stream], position)) {
         points->done++;
         return WEIR_OK;
     }
     for (size_t i = 0; i < points->n; i++) {
-        if (points->candidate[i].stream != candidate.stream) continue;
-        if (points->candidate[i].position < candidate.position) points->candidate[i].position = candidate.position;
-        points->candidate[i].edges++;
+        struct weir__clock_candidate *candidate = &points->candidate[i];
+
+        if (candidate->stream != stream) continue;
+        if (candidate->position < position) candidate->position = position;
+        candidate->edges++;
         return WEIR_OK;
     }
-    if (points->n == points->capacity) {
-        struct weir__clock_candidate *more = malloc(2 * points->capacity * sizeof *more);
-
-        if (more == NULL) return weir__fail(WEIR_E_NO_MEMORY, "no memory for %zu predecessors", points->n);
-        memcpy(more, points->candidate, points->n * sizeof *more);
-        if (points->candidate != points->few) free(points->candidate);
-        points->candidate = more;
-        points->capacity *= 2;
-    }
-    candidate.edges = 1;
-    points->candidate[points->n++] = candidate;
+    if (__builtin_expect(points->n == points->capacity, 0) && points_grow(points) != WEIR_OK) return WEIR_E_NO_MEMORY;
+    points->candidate[points->n++] = (struct weir__clock_candidate){.stream = stream, .position = position, .edges = 1};
     return WEIR_OK;
 }
 
@@ -72,41 +79,20 @@ static void points_fini(struct points *points)
     if (points->candidate != points->few) free(points->candidate);
 }
 
-static bool is_idle(const struct weir__stream *stream)
+/* How much is queued; a hint, for a stream that somebody else may be queuing on. */
+static inline uint64_t length_of(struct weir__stream *stream)
 {
-    return weir__stream_reached(stream, atomic_load_explicit(&stream->issued, memory_order_relaxed)); /* a hint */
+    uint64_t issued = atomic_load_explicit(&stream->issued, memory_order_relaxed), reached;
+
+    /* Acquire: as in weir__stream_reached(). */
+    if (atomic_load_explicit(&stream->seen, memory_order_acquire) >= issued) return 0;
+    reached = weir__stream_look(stream);
+    return reached < issued ? issued - reached : 0;
 }
 
-/* The free stream with the shortest queue of up to 8 looked at after the last choice; NULL if all are leased. */
-static struct weir__stream *shortest(struct weir_device *device, uint32_t n)
+/* Lease the stream of the newest predecessor that is its tail. NULL: none. */
+static inline struct weir__stream *tail_stream(struct weir_device *device, const struct points *points)
 {
-    struct weir__stream *best = NULL;
-    uint64_t             best_length = UINT64_MAX;
-    uint32_t             start = atomic_load_explicit(&device->last, memory_order_relaxed); /* a hint */
-
-    for (uint32_t i = 1; i <= n && (best == NULL || i <= 8); i++) {
-        struct weir__stream *stream = device->streams[(start + i) % n];
-        uint64_t length = atomic_load_explicit(&stream->issued, memory_order_relaxed) - /* hints */
-                          stream->ops->completed(stream->handle, NULL);
-
-        if (length >= best_length || !weir__stream_try_lease(stream)) continue;
-        if (best != NULL) weir__stream_unlease(best);
-        best = stream;
-        best_length = length;
-        atomic_store_explicit(&device->last, (start + i) % n, memory_order_relaxed);
-    }
-    return best;
-}
-
-/*
- * The stream of the predecessor that is its tail, else an idle one, else a new one up to the limit, else the shortest.
- * Only when all are leased is the limit exceeded: the caller never waits.
- */
-static int choose_stream(struct weir_device *device, const struct points *points, struct weir__stream **stream_out)
-{
-    /* Acquire: pairs with weir__stream_create(). */
-    uint32_t n = atomic_load_explicit(&device->nstreams, memory_order_acquire), start;
-
     for (size_t i = points->n; i-- > 0;) {
         struct weir__stream *stream = device->context->streams[points->candidate[i].stream];
 
@@ -114,22 +100,59 @@ static int choose_stream(struct weir_device *device, const struct points *points
             !weir__stream_try_lease(stream)) {
             continue;
         }
-        if (stream->recorded == points->candidate[i].position) {
-            *stream_out = stream;
-            return WEIR_OK;
-        }
+        if (stream->recorded == points->candidate[i].position) return stream;
         weir__stream_unlease(stream);
     }
-    start = atomic_load_explicit(&device->last, memory_order_relaxed);
-    for (uint32_t i = 0; i < n; i++) {
-        struct weir__stream *stream = device->streams[(start + i) % n];
+    return NULL;
+}
 
-        if (!is_idle(stream) || !weir__stream_try_lease(stream)) continue;
-        if (i != 0) atomic_store_explicit(&device->last, (start + i) % n, memory_order_relaxed);
-        *stream_out = stream;
-        return WEIR_OK;
+/* Lease an idle stream, looking at that of the last choice first. NULL: none; then the one with the shortest queue among the
+ * next few that nobody had leased is in *best_out. */
+static inline struct weir__stream *idle_stream(struct weir_device *device, uint32_t n, uint32_t *best_out)
+{
+    uint32_t start = atomic_load_explicit(&device->last, memory_order_relaxed), index = start < n ? start : 0; /* a hint */
+    uint64_t best_length = UINT64_MAX;
+
+    for (uint32_t i = 0; i < n; i++, index = index + 1 < n ? index + 1 : 0) {
+        struct weir__stream *stream = device->streams[index];
+        uint64_t             length = length_of(stream);
+
+        if (length == 0 && weir__stream_try_lease(stream)) {
+            if (i != 0) atomic_store_explicit(&device->last, index, memory_order_relaxed);
+            return stream;
+        }
+        /* Relaxed: a hint. The last choice comes last. */
+        if (i == 0 ? n > 1 : i > LOOKED_AT || length >= best_length) continue;
+        if (atomic_load_explicit(&stream->leased, memory_order_relaxed)) continue;
+        best_length = length;
+        *best_out = index;
     }
-    if (n >= device->max_streams && (*stream_out = shortest(device, n)) != NULL) return WEIR_OK;
+    return NULL;
+}
+
+/* Any stream that can be had. NULL: all are leased. */
+static struct weir__stream *any_stream(struct weir_device *device, uint32_t n, uint32_t best)
+{
+    for (uint32_t i = 0, index = best < n ? best : 0; i < n; i++, index = index + 1 < n ? index + 1 : 0) {
+        if (!weir__stream_try_lease(device->streams[index])) continue;
+        atomic_store_explicit(&device->last, index, memory_order_relaxed); /* a hint */
+        return device->streams[index];
+    }
+    return NULL;
+}
+
+/*
+ * The stream of the predecessor that is its tail, else an idle one, else a new one up to the limit, else one with a short
+ * queue. Only when all are leased is the limit exceeded: the caller never waits.
+ */
+static int choose_stream(struct weir_device *device, const struct points *points, struct weir__stream **stream_out)
+{
+    /* Acquire: pairs with weir__stream_create(). */
+    uint32_t n = atomic_load_explicit(&device->nstreams, memory_order_acquire), best = UINT32_MAX;
+
+    if (points->n != 0 && (*stream_out = tail_stream(device, points)) != NULL) return WEIR_OK;
+    if ((*stream_out = idle_stream(device, n, &best)) != NULL) return WEIR_OK;
+    if (n >= device->max_streams && (*stream_out = any_stream(device, n, best)) != NULL) return WEIR_OK;
     return weir__stream_create(device, stream_out);
 }
 
@@ -257,6 +280,7 @@ int weir__issue_wait_point(struct weir__stream *stream, uint64_t point)
 static void count(struct weir_scope *scope, const struct decision *decision, bool late)
 {
     if (!late) {
+        if (decision->edges == 0) return;
         scope->counters.edges += decision->edges;
         scope->counters.edges_done += decision->done;
         scope->counters.edges_stream += decision->stream;

@@ -160,7 +160,7 @@ static void call_back(struct weir_task *task, int status)
     }
 }
 
-/* Handles, callbacks, locks, failures, device tasks. */
+/* Handles, callbacks, locks, failures, device tasks that were never issued. */
 static void finish_special(struct weir__runner *runner, struct weir_task *task, int status)
 {
     struct weir__pool *pool = task->pool;
@@ -185,7 +185,7 @@ static void finish_special(struct weir__runner *runner, struct weir_task *task, 
 
 static inline void finish(struct weir__runner *runner, struct weir_task *task, int status)
 {
-    if (__builtin_expect(status != WEIR_OK || task->node.kind & WEIR__NODE_NOTICE ||
+    if (__builtin_expect(status != WEIR_OK ||
                              weir__task_flags(task) & (WEIR__TASK_HAS_HANDLE | WEIR__TASK_HAS_CALLBACK | WEIR__TASK_HAS_LOCKS), 0)) {
         finish_special(runner, task, status);
         return;

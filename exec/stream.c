@@ -68,13 +68,12 @@ void weir__stream_destroy(struct weir__stream *stream)
     free(stream);
 }
 
-int weir__stream_reserve(struct weir__stream *stream)
+int weir__stream_make_room(struct weir__stream *stream)
 {
     /* Relaxed: the lessee's own. */
     uint64_t             entered = atomic_load_explicit(&stream->entered, memory_order_relaxed), capacity;
     struct weir__issued *ring;
 
-    if (entered - stream->room_seen < stream->capacity) return WEIR_OK;
     pthread_mutex_lock(&stream->retiring);
     stream->room_seen = stream->taken;
     if (entered - stream->taken < stream->capacity) {
@@ -93,22 +92,21 @@ int weir__stream_reserve(struct weir__stream *stream)
     return ring != NULL ? WEIR_OK : weir__fail(WEIR_E_NO_MEMORY, "no memory for %llu tasks on a stream", (unsigned long long)capacity);
 }
 
-void weir__stream_enter(struct weir__stream *stream, uint64_t position, struct weir_task *task)
-{
-    uint64_t entered = atomic_load_explicit(&stream->entered, memory_order_relaxed); /* the lessee's own */
-
-    stream->ring[entered & (stream->capacity - 1)] = (struct weir__issued){task, position};
-    /* Release: both publish the entry; pair with the acquires in retiring. */
-    atomic_store_explicit(&stream->entered, entered + 1, memory_order_release);
-    atomic_store_explicit(&stream->issued, position, memory_order_release);
-}
-
 /* ---- retiring ---- */
 
 static void position_up(_Atomic uint64_t *position, uint64_t to)
 {
     /* Release: what the tasks up to there did is visible to whoever sees the position; pairs with weir__stream_reached(). */
     if (atomic_load_explicit(position, memory_order_relaxed) < to) atomic_store_explicit(position, to, memory_order_release);
+}
+
+uint64_t weir__stream_look(struct weir__stream *stream)
+{
+    uint64_t completed = stream->ops->completed(stream->handle, NULL);
+
+    /* Two threads may put it back to the older of what they saw: then it is asked for again. */
+    position_up(&stream->seen, completed);
+    return completed;
 }
 
 static bool has_failed_at(const struct weir__stream *stream, uint64_t position)
@@ -271,8 +269,10 @@ bool weir__stream_retire(struct weir__stream *stream, struct weir__runner *runne
     struct retired       retired = {NULL, NULL};
     uint64_t             completed, issued, entered;
 
+    /* Relaxed: hints are enough. Whoever must not miss a task, because its notice came, sees the task as issued. */
+    if (atomic_load_explicit(&stream->issued, memory_order_relaxed) == atomic_load_explicit(&stream->retired, memory_order_relaxed)) return true;
     completed = stream->ops->completed(stream->handle, NULL);
-    if (completed == atomic_load_explicit(&stream->retired, memory_order_relaxed)) return true; /* a hint is enough */
+    if (completed == atomic_load_explicit(&stream->retired, memory_order_relaxed)) return true;
     if (may_have_failed(context)) {
         pthread_mutex_lock(&context->failure_lock);
         retire_in_order(stream, UINT64_MAX, &retired);

@@ -37,6 +37,7 @@ struct weir__stream {
     uint64_t                       asked;     /* newest position whose status was asked for; under failure_lock */
     pthread_mutex_t                retiring;
     _Atomic uint64_t               retired; /* newest position found reached; written under .retiring */
+    _Atomic uint64_t               seen;    /* newest position that somebody saw reached; may be older than .retired */
     uint64_t                      *failed;  /* positions of failed tasks, ascending; under failure_lock */
     uint32_t                       nfailed, cfailed;
     uint64_t                       certified; /* the lessee's: position of the newest certificate record */
@@ -71,20 +72,38 @@ static inline void weir__stream_unlease(struct weir__stream *stream)
     atomic_store_explicit(&stream->leased, false, memory_order_release); /* pairs with try_lease */
 }
 
-static inline bool weir__stream_reached(const struct weir__stream *stream, uint64_t position)
+/* Ask the backend for the newest position reached, and remember it in .seen. */
+uint64_t weir__stream_look(struct weir__stream *stream);
+
+static inline bool weir__stream_reached(struct weir__stream *stream, uint64_t position)
 {
     /* Acquire: pairs with position_up() in stream.c, what the work did is visible. An older value means asking the backend. */
-    return atomic_load_explicit(&stream->retired, memory_order_acquire) >= position ||
-           stream->ops->completed(stream->handle, NULL) >= position;
+    return atomic_load_explicit(&stream->seen, memory_order_acquire) >= position || weir__stream_look(stream) >= position;
 }
 
 int weir__stream_create(struct weir_device *device, struct weir__stream **stream_out);
 void weir__stream_destroy(struct weir__stream *stream);
 
 /* Room in the ring for one task more. Lessee. 0 or WEIR_E_NO_MEMORY. */
-int weir__stream_reserve(struct weir__stream *stream);
+int weir__stream_make_room(struct weir__stream *stream);
+
+static inline int weir__stream_reserve(struct weir__stream *stream)
+{
+    /* Relaxed: the lessee's own. */
+    if (atomic_load_explicit(&stream->entered, memory_order_relaxed) - stream->room_seen < stream->capacity) return WEIR_OK;
+    return weir__stream_make_room(stream);
+}
+
 /* The lessee recorded @position for @task. From here on the task can be retired by anybody. */
-void weir__stream_enter(struct weir__stream *stream, uint64_t position, struct weir_task *task);
+static inline void weir__stream_enter(struct weir__stream *stream, uint64_t position, struct weir_task *task)
+{
+    uint64_t entered = atomic_load_explicit(&stream->entered, memory_order_relaxed); /* the lessee's own */
+
+    stream->ring[entered & (stream->capacity - 1)] = (struct weir__issued){task, position};
+    /* Release: both publish the entry; pair with the acquires in retiring. */
+    atomic_store_explicit(&stream->entered, entered + 1, memory_order_release);
+    atomic_store_explicit(&stream->issued, position, memory_order_release);
+}
 
 /* Finish the tasks whose positions were reached. False if another thread is at it. */
 bool weir__stream_retire(struct weir__stream *stream, struct weir__runner *runner);

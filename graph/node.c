@@ -50,47 +50,59 @@ static void link_complete(struct weir__linking *linking, const struct weir__node
 
 /* An edge from a node of the same domain that is issued: its point. Only exact doubles are dropped, because a failure of the
  * predecessor is found through the point. */
-static void link_point(struct weir__linking *linking, uint64_t point)
-{
-    uintptr_t ref;
-
-    for (unsigned i = 0; i < linking->npoints; i++) {
-        if (linking->point[i] == point) return;
-    }
-    if (linking->npoints < WEIR__LINKING_POINTS) linking->point[linking->npoints++] = point;
-    *slot_take(linking, &ref) = point;
-}
-
-void weir__node_link_slow(struct weir__linking *linking, struct weir__node *pred)
+static inline void link_point(struct weir__linking *linking, uint64_t point)
 {
     struct weir__node *node = linking->node;
-    bool               device = pred->domain != 0 && pred->domain == node->domain;
+    uint32_t           n = linking->npoints;
+    uintptr_t          ref;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (linking->point[i] == point) return;
+    }
+    if (n < WEIR__LINKING_POINTS) {
+        linking->point[n] = point;
+        linking->npoints = n + 1;
+    }
+    if (node->nslots < WEIR__NODE_SLOTS) node->slot[node->nslots++] = point;
+    else *slot_take(linking, &ref) = point;
+}
+
+/* The predecessor's list was open a moment ago. */
+static __attribute__((noinline)) void link_open(struct weir__linking *linking, struct weir__node *pred, bool device)
+{
+    struct weir__node *node = linking->node;
     _Atomic uintptr_t *list = device ? &pred->issued : &pred->completed;
     uint64_t          *link;
     uintptr_t          ref;
 
-    /* A4 acquire: pairs with the exchange in weir__node_take(). */
-    if (atomic_load_explicit(&pred->completed, memory_order_acquire) == WEIR__REF_CLOSED) {
-        link_complete(linking, pred);
-        return;
-    }
     /* A double edge, as in weir__node_link(). Acquire: pairs with R1 or the exchange in weir__node_take(). */
     ref = atomic_load_explicit(list, memory_order_acquire);
-    if (ref != WEIR__REF_CLOSED) {
-        if (ref != 0 && leads_to(ref, node)) return;
-        link = slot_take(linking, &ref);
-        if (weir__list_push(list, ref, link)) {
-            linking->links++;
-            if (pred->kind & node->kind & WEIR__NODE_NOTICE) {
-                linking->other++;
-                if (!device) linking->host_only++;
-            }
-            if (!device && (pred->kind & WEIR__NODE_NOTICE)) linking->want(pred);
-            return;
+    if (ref != 0 && ref != WEIR__REF_CLOSED && leads_to(ref, node)) return;
+    link = slot_take(linking, &ref);
+    if (weir__list_push(list, ref, link)) {
+        linking->links++;
+        if (pred->kind & node->kind & WEIR__NODE_NOTICE) {
+            linking->other++;
+            if (!device) linking->host_only++;
         }
-        slot_untake(linking, ref);
+        if (!device && (pred->kind & WEIR__NODE_NOTICE)) linking->want(pred);
+        return;
     }
-    /* A5 acquire: a node that fails before it is issued closes .completed first and .issued next. */
+    slot_untake(linking, ref);
+    /* A5 acquire, as in weir__node_link_slow(). */
     if (!device || atomic_load_explicit(&pred->completed, memory_order_acquire) == WEIR__REF_CLOSED) link_complete(linking, pred);
     else link_point(linking, pred->point);
+}
+
+void weir__node_link_slow(struct weir__linking *linking, struct weir__node *pred)
+{
+    bool device = pred->domain != 0 && pred->domain == linking->node->domain;
+    /* A4 acquire: pairs with the exchange in weir__node_take(); .point is read after. */
+    bool issued = device && atomic_load_explicit(&pred->issued, memory_order_acquire) == WEIR__REF_CLOSED;
+
+    /* A5 acquire: pairs with the exchange in weir__node_take(), .status is read after. Behind A4: a node that fails before
+     * it is issued closes .completed first and .issued next. */
+    if (atomic_load_explicit(&pred->completed, memory_order_acquire) == WEIR__REF_CLOSED) link_complete(linking, pred);
+    else if (issued) link_point(linking, pred->point);
+    else link_open(linking, pred, device);
 }
