@@ -10,13 +10,18 @@ weir_test(exec_property_test SOURCES dag.c oracle.c rig.c LIBRARIES ${weir_exec_
 target_compile_definitions(exec_property_test PRIVATE WEIR_TEST_DAGS=${weir_test_dags})
 weir_test(exec_threads_test SOURCES rig.c LIBRARIES ${weir_exec_parts} TIMEOUT 600)
 weir_test(exec_input_test LIBRARIES ${weir_exec_parts})
+weir_test(exec_edges_test SOURCES oracle.c rig.c LIBRARIES ${weir_exec_parts})
+weir_test(exec_wait_test LIBRARIES ${weir_exec_parts})
+weir_test(exec_idle_test LIBRARIES ${weir_exec_parts})
 # Allocations of the library's objects go through the test.
 weir_test(exec_memory_test LIBRARIES ${weir_exec_parts} TIMEOUT 600)
 foreach(function malloc calloc realloc aligned_alloc posix_memalign free pthread_create)
   target_link_options(exec_memory_test PRIVATE -Wl,--wrap=${function})
 endforeach()
 if(WEIR_SANITIZER)
-  target_compile_definitions(exec_memory_test PRIVATE WEIR_TEST_SANITIZED)
+  foreach(test exec_memory_test exec_idle_test)
+    target_compile_definitions(${test} PRIVATE WEIR_TEST_SANITIZED)
+  endforeach()
 endif()
 
 # The access table alone, against the same oracle.

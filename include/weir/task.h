@@ -87,9 +87,9 @@ WEIR_MUST_CHECK int weir_scope_wait(struct weir_scope *scope);
 
 /**
  * Wait until a task with these accesses could run: every conflicting task submitted so far is complete.
- * Leaves no trace: later tasks do not depend on the call. If a predecessor failed it may return before the others are
- * complete on their devices.
- * Returns  WEIR_OK; the status of a failed predecessor; what weir_task_host() returns for bad accesses.
+ * Leaves no trace: later tasks do not depend on the call, and a failure stays to be told by weir_scope_wait(). Behind a
+ * failure it may return while tasks before the cancelled ones are still at work on their devices.
+ * Returns  WEIR_OK; WEIR_E_PREDECESSOR if one failed; what weir_task_host() returns for bad accesses.
  * Threads  the thread that submits into the scope. Blocks; runs ready work meanwhile.
  * Source   OpenMP 5.2 section 15.5, taskwait with the depend clause.
  */
