@@ -201,6 +201,20 @@ static void drop_covered(struct weir__stream *stream, struct points *points, str
     points->n = n;
 }
 
+/* The lessee alone changes the clock, so that it reads it without the lock. What is complete is forgotten before the log
+ * grows. */
+static int make_clock_room(struct weir__stream *stream, uint32_t width, size_t changes)
+{
+    int rc;
+
+    if (weir__clock_has_room(&stream->clock, width, changes)) return WEIR_OK;
+    weir__spin_lock(&stream->clock_lock);
+    weir__clock_forget(&stream->clock, atomic_load_explicit(&stream->retired, memory_order_relaxed)); /* a hint */
+    rc = weir__clock_reserve(&stream->clock, width, changes);
+    weir__spin_unlock(&stream->clock_lock);
+    return rc == WEIR_OK ? rc : weir__fail(rc, "no memory for a clock");
+}
+
 /* Choose the maximal ones, queue the waits, and only then let the stream's clock know. vectors[n * width] is scratch. */
 static int decide_waits(struct weir__stream *stream, struct points *points, struct decision *decision, uint64_t *vectors,
                         uint32_t width)
@@ -208,11 +222,7 @@ static int decide_waits(struct weir__stream *stream, struct points *points, stru
     struct weir_context *context = stream->device->context;
     int                  rc;
 
-    weir__spin_lock(&stream->clock_lock);
-    weir__clock_forget(&stream->clock, atomic_load_explicit(&stream->retired, memory_order_relaxed)); /* a hint */
-    rc = weir__clock_reserve(&stream->clock, width, points->n);
-    weir__spin_unlock(&stream->clock_lock);
-    if (rc != WEIR_OK) return weir__fail(rc, "no memory for a clock");
+    if (make_clock_room(stream, width, points->n) != WEIR_OK) return WEIR_E_NO_MEMORY;
     for (size_t i = 0; i < points->n; i++) {
         struct weir__stream *other = context->streams[points->candidate[i].stream];
 
@@ -400,6 +410,7 @@ int weir__issue_close(struct weir__runner *runner, struct weir_task *task, bool 
     wanted = atomic_load_explicit(&task->node.completed, memory_order_seq_cst) != 0 ||
              (weir__task_flags(task) & WEIR__TASK_HAS_CALLBACK) != 0 || late;
     weir__stream_enter(stream, position, task);
+    wanted |= weir__stream_is_behind(stream, position);
     if (!late) scope->recent[stream->id % 4] = point;
     if (flush && stream->ops->flush != NULL) stream->ops->flush(stream->handle);
     weir__stream_unlease(stream);

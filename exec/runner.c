@@ -224,6 +224,20 @@ void weir__runner_run(struct weir__runner *runner, struct weir_task *task)
     finish(runner, task, status > 0 ? WEIR_E_TASK : status);
 }
 
+void weir__runner_deal(struct weir__runner *runner, struct weir_task *task)
+{
+    /* Relaxed: ordered by the last decrement of .pending, or never shared. */
+    if (task->node.kind == WEIR__TASK_ISSUE && runner->ready == NULL && !runner->draining &&
+        atomic_load_explicit(&task->node.poison, memory_order_relaxed) == 0 && !(weir__task_flags(task) & WEIR__TASK_HAS_LOCKS)) {
+        runner->draining = true;
+        weir__issue(runner, task);
+        runner->draining = false;
+    } else {
+        ready(runner, task);
+    }
+    weir__runner_drain(runner);
+}
+
 void weir__runner_drain_ready(struct weir__runner *runner)
 {
     struct weir_task *task;

@@ -31,6 +31,9 @@ static inline void weir__runner_drain(struct weir__runner *runner)
     if (runner->ready != NULL) weir__runner_drain_ready(runner);
 }
 
+/* Both at once: a device task that nothing stands in the way of is issued without a detour. */
+void weir__runner_deal(struct weir__runner *runner, struct weir_task *task);
+
 /* Run a host task's function and finish it; does not drain. */
 void weir__runner_run(struct weir__runner *runner, struct weir_task *task);
 /* The task is complete with @status. Its memory may be gone afterwards. Does not drain. */

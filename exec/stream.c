@@ -269,7 +269,7 @@ bool weir__stream_retire(struct weir__stream *stream, struct weir__runner *runne
     struct retired       retired = {NULL, NULL};
     uint64_t             completed, issued, entered;
 
-    /* Relaxed: hints are enough. Whoever must not miss a task, because its notice came, sees the task as issued. */
+    /* Relaxed: hints are enough. Whoever must not miss a task has seen it issued, or note_behind(). */
     if (atomic_load_explicit(&stream->issued, memory_order_relaxed) == atomic_load_explicit(&stream->retired, memory_order_relaxed)) return true;
     completed = stream->ops->completed(stream->handle, NULL);
     if (completed == atomic_load_explicit(&stream->retired, memory_order_relaxed)) return true;
@@ -381,19 +381,40 @@ bool weir__context_device_busy(struct weir_context *context)
     return false;
 }
 
+static void retire_surely(struct weir__stream *stream, struct weir__runner *runner)
+{
+    /* A busy .retiring means that another thread is at it; it may have read the completed position before this one was
+     * reached, so it must be looked at again after that thread is gone. */
+    while (!weir__stream_retire(stream, runner)) {
+        pthread_mutex_lock(&stream->retiring);
+        pthread_mutex_unlock(&stream->retiring);
+    }
+}
+
+/*
+ * A task's successors see it issued, and may ask for its notice, before its stream knows it. So a notice may find nothing to
+ * retire: then the lessee asks for it again. Sequentially consistent, both: pair with the store and the load of the lessee in
+ * weir__stream_enter() and weir__stream_is_behind(). Either it sees .behind, or what follows here sees its .issued.
+ */
+static void note_behind(struct weir__stream *stream, uint64_t position)
+{
+    uint64_t behind = atomic_load_explicit(&stream->behind, memory_order_relaxed); /* the exchange decides */
+
+    while (behind < position && !atomic_compare_exchange_weak_explicit(&stream->behind, &behind, position, memory_order_seq_cst,
+                                                                       memory_order_relaxed)) {
+        continue;
+    }
+    (void)atomic_load_explicit(&stream->issued, memory_order_seq_cst);
+}
+
 /* A stream reached a position that somebody asked for. */
 static void reached(void *owner, uint64_t position)
 {
     struct weir__stream *stream = owner;
     struct weir__runner  runner = {.context = stream->device->context};
 
-    (void)position;
-    /* A busy .retiring means that another thread is at it; it may have read the completed position before this one was
-     * reached, so it must be looked at again after that thread is gone. */
-    while (!weir__stream_retire(stream, &runner)) {
-        pthread_mutex_lock(&stream->retiring);
-        pthread_mutex_unlock(&stream->retiring);
-    }
+    if (atomic_load_explicit(&stream->issued, memory_order_acquire) < position) note_behind(stream, position);
+    retire_surely(stream, &runner);
     weir__runner_drain(&runner);
     weir__runner_flush(&runner);
 }

@@ -38,6 +38,7 @@ struct weir__stream {
     pthread_mutex_t                retiring;
     _Atomic uint64_t               retired; /* newest position found reached; written under .retiring */
     _Atomic uint64_t               seen;    /* newest position that somebody saw reached; may be older than .retired */
+    _Atomic uint64_t               behind;  /* newest position that a notice came for before it was entered */
     uint64_t                      *failed;  /* positions of failed tasks, ascending; under failure_lock */
     uint32_t                       nfailed, cfailed;
     uint64_t                       certified; /* the lessee's: position of the newest certificate record */
@@ -100,9 +101,16 @@ static inline void weir__stream_enter(struct weir__stream *stream, uint64_t posi
     uint64_t entered = atomic_load_explicit(&stream->entered, memory_order_relaxed); /* the lessee's own */
 
     stream->ring[entered & (stream->capacity - 1)] = (struct weir__issued){task, position};
-    /* Release: both publish the entry; pair with the acquires in retiring. */
+    /* Release: both publish the entry; pair with the acquires in retiring. Sequentially consistent: see .behind. */
     atomic_store_explicit(&stream->entered, entered + 1, memory_order_release);
-    atomic_store_explicit(&stream->issued, position, memory_order_release);
+    atomic_store_explicit(&stream->issued, position, memory_order_seq_cst);
+}
+
+/* The lessee has entered @position: did its notice come too early? Then it must be asked for once more. */
+static inline bool weir__stream_is_behind(const struct weir__stream *stream, uint64_t position)
+{
+    /* Sequentially consistent: of the store above and the one in reached(), at least one side sees the other's. */
+    return atomic_load_explicit(&stream->behind, memory_order_seq_cst) >= position;
 }
 
 /* Finish the tasks whose positions were reached. False if another thread is at it. */

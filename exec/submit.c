@@ -177,8 +177,7 @@ void weir__scope_enter(struct weir_scope *scope, struct weir__linking *linking)
         }
     }
     if (weir__node_close(linking)) {
-        weir__runner_ready(&scope->runner, task);
-        if (scope->runner.ready != NULL) weir__runner_drain(&scope->runner);
+        weir__runner_deal(&scope->runner, task);
         /* What was finished here must not stay uncounted while the submitter is elsewhere. */
         if (scope->runner.count != 0 && !scope->runner.draining) weir__runner_flush(&scope->runner);
     }
@@ -361,7 +360,7 @@ int weir_task_submit(struct weir_scope *scope, struct weir_device *device, const
     struct submission s = {scope, accesses, naccesses, options, task_out, device, (uintptr_t)issue, (uintptr_t)arg, WEIR__TASK_ISSUE};
 
     if (issue == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_submit: the issue function is NULL");
-    return check_device(device) == WEIR_OK ? submit(&s) : WEIR_E_NO_DEVICE;
+    return check_device(device) == WEIR_OK ? submit_kind(&s) : WEIR_E_NO_DEVICE;
 }
 
 int weir_task_external(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses,

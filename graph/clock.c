@@ -74,7 +74,7 @@ static int resize(struct weir__clock *clock, uint32_t width, uint32_t capacity)
 
 int weir__clock_reserve(struct weir__clock *clock, uint32_t width, size_t changes)
 {
-    if (width <= clock->width && changes <= clock->log_capacity - clock->log_count) return WEIR_OK;
+    if (weir__clock_has_room(clock, width, changes)) return WEIR_OK;
     if (changes > UINT32_MAX / 4 - clock->log_count) return WEIR_E_NO_MEMORY;
     uint32_t wide = clock->width;
     if (width > wide) {
@@ -168,17 +168,21 @@ size_t weir__clock_select(const struct weir__clock *consumer, struct weir__clock
     return needed;
 }
 
-/* Is there anything in @vector that the clock does not know? */
-static bool brings_news(const struct weir__clock *clock, const uint64_t *vector, uint32_t width)
+/* The first entry of @vector that the clock does not know; @width: none. */
+static uint32_t first_news(const struct weir__clock *clock, const uint64_t *vector, uint32_t width)
 {
-    for (uint32_t s = 0; s < width; s++)
-        if (vector[s] && !weir__clock_covers(clock, s, vector[s])) return true;
-    return false;
+    uint32_t common = width < clock->width ? width : clock->width, s = 0;
+    for (; s < common; s++)
+        if (vector[s] > clock->known[s] && s != clock->stream) return s;
+    for (; s < width; s++)
+        if (vector[s] && s != clock->stream) return s;
+    return width;
 }
 
 int weir__clock_wait(struct weir__clock *consumer, uint64_t position, const uint64_t *vector, uint32_t width)
 {
-    if (!brings_news(consumer, vector, width)) return WEIR_OK;
+    uint32_t s = first_news(consumer, vector, width);
+    if (s == width) return WEIR_OK;
     const struct weir__clock_change *newest = consumer->log_count ? change(consumer, consumer->log_count - 1) : NULL;
     assert(!newest || newest->position <= position);
     bool same = newest && newest->position == position; /* several waits of one task are one change */
@@ -186,8 +190,8 @@ int weir__clock_wait(struct weir__clock *consumer, uint64_t position, const uint
         consumer->dropped++;
         return WEIR_E_NO_MEMORY;
     }
-    for (uint32_t s = 0; s < width; s++)
-        if (vector[s] && !weir__clock_covers(consumer, s, vector[s])) consumer->known[s] = vector[s];
+    for (; s < width; s++)
+        if (vector[s] > consumer->known[s] && s != consumer->stream) consumer->known[s] = vector[s];
     if (!same) consumer->log_count++;
     struct weir__clock_change *entry = change(consumer, consumer->log_count - 1);
     entry->position = position;

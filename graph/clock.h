@@ -73,6 +73,12 @@ size_t weir__clock_select(const struct weir__clock *consumer, struct weir__clock
 int weir__clock_wait(struct weir__clock *consumer, uint64_t position, const uint64_t *vector, uint32_t width);
 int weir__clock_reserve(struct weir__clock *clock, uint32_t width, size_t changes);
 
+/* Would weir__clock_reserve() have nothing to do? */
+static inline bool weir__clock_has_room(const struct weir__clock *clock, uint32_t width, size_t changes)
+{
+    return width <= clock->width && changes <= clock->log_capacity - clock->log_count;
+}
+
 /* Positions up to @completed are done: their snapshots will not be asked for again. */
 void weir__clock_forget(struct weir__clock *clock, uint64_t completed);
 
