@@ -162,7 +162,7 @@ void weir__task_open(struct weir_scope *scope, struct weir_task *task, uint8_t k
     open_task(scope, task, kind, domain);
 }
 
-void weir__scope_enter(struct weir_scope *scope, struct weir__linking *linking)
+static inline __attribute__((always_inline)) void enter(struct weir_scope *scope, struct weir__linking *linking)
 {
     struct weir_task *task = weir__task_of(linking->node);
 
@@ -186,6 +186,11 @@ void weir__scope_enter(struct weir_scope *scope, struct weir__linking *linking)
                           memory_order_release);
     atomic_store_explicit(&scope->queue.submitted, (uint32_t)atomic_load_explicit(&scope->submitted, memory_order_relaxed),
                           memory_order_relaxed); /* a hint for thieves */
+}
+
+void weir__scope_enter(struct weir_scope *scope, struct weir__linking *linking)
+{
+    enter(scope, linking);
 }
 
 /* What a submission brings. */
@@ -332,10 +337,10 @@ static inline __attribute__((always_inline)) int submit_kind(const struct submis
 
     if (rc != WEIR_OK) return rc;
     if (s->task_out != NULL) *s->task_out = task;
-    linking = (struct weir__linking){.node = &task->node, .extras = &s->scope->pool->extras, .want = weir__task_want};
+    weir__linking_open(&linking, &task->node, &s->scope->pool->extras, weir__task_want);
     enter_accesses(s, &linking);
     if (s->kind == WEIR__TASK_EXTERNAL) linking.links++, linking.other++; /* weir_task_fulfill() */
-    weir__scope_enter(s->scope, &linking);
+    enter(s->scope, &linking);
     return WEIR_OK;
 }
 

@@ -89,12 +89,13 @@ static inline bool weir__kind_is_out(unsigned kind)
 /* Edges from every member of a group. */
 static inline __attribute__((always_inline)) void weir__group_link(const struct weir__group *group, struct weir__linking *linking)
 {
+    struct weir__node       *node = linking->node; /* read once: it does not change, but the compiler cannot know */
     const struct weir__refs *more = group->more;
 
-    if (group->first.node != NULL) weir__node_link(linking, group->first.node, group->first.id);
+    if (group->first.node != NULL) weir__node_link_to(linking, node, group->first.node, group->first.id);
     if (more == NULL) return;
     for (const struct weir__ref *ref = more->ref, *end = ref + more->count; ref != end; ref++) {
-        weir__node_link(linking, ref->node, ref->id);
+        weir__node_link_to(linking, node, ref->node, ref->id);
     }
 }
 
@@ -107,9 +108,10 @@ static inline void weir__entry_set_kind(struct weir__entry *entry, unsigned kind
 /* A writer: the newest group now. Nobody joins it, so that .before means nothing until another group is started. */
 static inline __attribute__((always_inline)) void weir__entry_write(struct weir__entry *entry, unsigned kind, struct weir__linking *linking)
 {
+    struct weir__node *node = linking->node;
+
     weir__group_link(&entry->now, linking);
-    entry->now.first.node = linking->node;
-    entry->now.first.id = linking->node->id;
+    entry->now.first = (struct weir__ref){node, node->id};
     if (entry->now.more != NULL) entry->now.more->count = 0;
     weir__entry_set_kind(entry, kind);
 }
@@ -124,12 +126,13 @@ static inline void weir__entry_access(struct weir__entry *entry, unsigned kind, 
 /* Start a group that is not of one writer; it depends on the newest group. */
 static inline __attribute__((always_inline)) void weir__entry_start(struct weir__entry *entry, unsigned kind, struct weir__linking *linking)
 {
+    struct weir__node *node = linking->node;
     struct weir__refs *more = entry->before.more;
 
     weir__group_link(&entry->now, linking);
     entry->before = entry->now;
     if (more != NULL) more->count = 0;
-    entry->now = (struct weir__group){{linking->node, linking->node->id}, more};
+    entry->now = (struct weir__group){{node, node->id}, more};
     weir__entry_set_kind(entry, kind);
 }
 

@@ -166,15 +166,14 @@ static inline bool weir__list_push(_Atomic uintptr_t *list, uintptr_t ref, uint6
 void weir__node_link_slow(struct weir__linking *linking, struct weir__node *pred);
 
 /*
- * Make the edge pred -> linking->node, where pred is named (pred, id). The caller has reserved one extra for every edge
+ * Make the edge pred -> node, which is linking->node, where pred is named (pred, id). The caller has reserved one extra for every edge
  * beyond WEIR__NODE_SLOTS. What most edges between host tasks need is here, without a call: this is the hottest place.
  */
-static inline __attribute__((always_inline)) void weir__node_link(struct weir__linking *linking, struct weir__node *pred,
-                                                                  uint64_t id)
+static inline __attribute__((always_inline)) void weir__node_link_to(struct weir__linking *linking, struct weir__node *node,
+                                                                     struct weir__node *pred, uint64_t id)
 {
-    struct weir__node *node = linking->node;
-    uintptr_t          head;
-    size_t             slot;
+    uintptr_t head;
+    size_t    slot;
 
     if (pred->id != id || pred == node) return;
     /* A3 acquire: pairs with the exchange in weir__node_take() and with R1. */
@@ -194,6 +193,23 @@ static inline __attribute__((always_inline)) void weir__node_link(struct weir__l
         }
     }
     weir__node_link_slow(linking, pred);
+}
+
+static inline void weir__node_link(struct weir__linking *linking, struct weir__node *pred, uint64_t id)
+{
+    weir__node_link_to(linking, linking->node, pred, id);
+}
+
+/* Nothing is linked yet. */
+static inline void weir__linking_open(struct weir__linking *linking, struct weir__node *node, struct weir__extras *extras,
+                                      void (*want)(struct weir__node *pred))
+{
+    linking->node = node;
+    linking->extras = extras;
+    linking->links = 0;
+    linking->other = linking->done = linking->host_only = linking->npoints = 0;
+    linking->failed = 0;
+    linking->want = want;
 }
 
 /* What walking a taken list yields. */
