@@ -406,7 +406,7 @@ int weir__issue_close(struct weir__runner *runner, struct weir_task *task, bool 
     /* From here on the task is issued. Its list is taken before the ring knows it: afterwards its memory may be gone. */
     successors = weir__node_take(&task->node.issued);
     /* Sequentially consistent against the push on .completed in weir__node_link(): whoever comes later than this asks for
-     * the notice itself (want() in submit.c). */
+     * the notice itself (weir__task_want()), and if it comes before the stream knows the task, the stream is behind. */
     wanted = atomic_load_explicit(&task->node.completed, memory_order_seq_cst) != 0 ||
              (weir__task_flags(task) & WEIR__TASK_HAS_CALLBACK) != 0 || late;
     weir__stream_enter(stream, position, task);

@@ -61,7 +61,8 @@ struct weir__node {
     uint64_t            id;
     uintptr_t           next; /* for exec/: lists of ready, finished and free nodes */
     _Atomic int32_t     pending;
-    uint8_t             domain; /* nodes of one domain > 0, which have a notice, can wait for each other's points on the device */
+    /* Nodes of one domain > 0 can wait for each other's points on the device. Predecessors of a domain have a notice. */
+    uint8_t             domain;
     uint8_t             nslots;
     uint8_t             kind;   /* for exec/; WEIR__NODE_NOTICE: somebody must ask the device for its completion */
     _Atomic uint8_t     poison; /* a predecessor failed */
@@ -166,8 +167,9 @@ static inline bool weir__list_push(_Atomic uintptr_t *list, uintptr_t ref, uint6
 void weir__node_link_slow(struct weir__linking *linking, struct weir__node *pred);
 
 /*
- * Make the edge pred -> node, which is linking->node, where pred is named (pred, id). The caller has reserved one extra for every edge
- * beyond WEIR__NODE_SLOTS. What most edges between host tasks need is here, without a call: this is the hottest place.
+ * Make the edge pred -> node, which is linking->node, where pred is named (pred, id). The caller has reserved one extra for
+ * every edge beyond WEIR__NODE_SLOTS. What most edges between host tasks need is here, without a call: this is the hottest
+ * place.
  */
 static inline __attribute__((always_inline)) void weir__node_link_to(struct weir__linking *linking, struct weir__node *node,
                                                                      struct weir__node *pred, uint64_t id)
@@ -222,7 +224,7 @@ struct weir__taken {
 /* Close a list and return its first reference. */
 static inline uintptr_t weir__node_take(_Atomic uintptr_t *list)
 {
-    /* Acquire: pairs with R1 (the links). Release: publishes .point, .status; pairs with A1, A2, A3. Sequentially
+    /* Acquire: pairs with R1 (the links). Release: publishes .point, .status; pairs with A1 to A5. Sequentially
      * consistent: see R1. */
     return atomic_exchange_explicit(list, WEIR__REF_CLOSED, memory_order_seq_cst);
 }
