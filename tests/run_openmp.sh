@@ -32,9 +32,15 @@ one() {
     failed=1
 }
 
+preloaded=$(sed -n 's|^// preload only: *||p' "$source")
 runs=$(sed -n 's|^// run: *||p' "$source")
+[[ -n $runs || -n $preloaded ]] || runs="OMP_TARGET_OFFLOAD=MANDATORY => PASS"
 while read -r run; do
+    [[ -n $run ]] || continue
     one "LD_LIBRARY_PATH=$lib/weir" "$run"
     one "LD_PRELOAD=$lib/libweir.so" "$run"
-done <<<"${runs:-OMP_TARGET_OFFLOAD=MANDATORY => PASS}"
+done <<<"$runs"
+while read -r run; do
+    [[ -z $run ]] || one "LD_PRELOAD=$lib/libweir.so" "$run"
+done <<<"$preloaded"
 exit $failed
