@@ -111,7 +111,7 @@ static void poison(struct weir_task *task, const struct weir_task *failed)
 {
     /* Relaxed: the decrement of .pending that follows publishes both. */
     if (atomic_exchange_explicit(&task->node.poison, 1, memory_order_relaxed) != 0) return;
-    if (task->node.kind == WEIR__TASK_EXTERNAL) return;
+    if (weir__kind_is_external(task->node.kind)) return;
     task->arg = failed->node.status == WEIR_E_PREDECESSOR ? failed->arg : (uintptr_t)failed->node.id;
 }
 
@@ -250,7 +250,7 @@ void weir__runner_drain_ready(struct weir__runner *runner)
             finish_special(runner, task, WEIR_E_PREDECESSOR);
         } else if (task->node.kind == WEIR__TASK_EMPTY) {
             finish_special(runner, task, WEIR_OK);
-        } else if (task->node.kind == WEIR__TASK_EXTERNAL) {
+        } else if (weir__kind_is_external(task->node.kind)) {
             finish_special(runner, task, (int)(intptr_t)task->arg);
         } else {
             weir__issue(runner, task);

@@ -23,8 +23,9 @@ static struct weir__node *fence_create(struct weir__fencer *fencer, uint8_t doma
     struct weir_task  *task = weir__scope_take_task(scope, true);
 
     if (task == NULL) return NULL;
+    if (domain == WEIR__DOMAIN_FOREIGN) domain = 0;
     weir__task_open(scope, task, domain != 0 ? WEIR__TASK_FENCE : WEIR__TASK_EMPTY, domain);
-    task->device = like != NULL ? ((const struct weir_task *)like)->device : 0;
+    task->device = domain != 0 ? ((const struct weir_task *)like)->device : 0;
     return &task->node;
 }
 

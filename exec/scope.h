@@ -22,6 +22,7 @@ struct weir_scope {
     uint64_t             next_id, end_id;
     _Atomic(void *)      owner;     /* names the thread that submitted last */
     uint64_t             recent[4]; /* newest points issued by the submitter, by stream id modulo 4 */
+    bool                 never_waits; /* weir__scope_never_wait() */
     uint64_t             patience_ns; /* how long a full window is waited for without progress */
     uint64_t             base;      /* pool->completed when the scope was created */
     _Atomic uint64_t     submitted; /* written by the submitter */
@@ -53,6 +54,8 @@ struct weir_task *weir__scope_take_task(struct weir_scope *scope, bool force);
 void weir__task_open(struct weir_scope *scope, struct weir_task *task, uint8_t kind, uint8_t domain);
 /* All edges are made: count it; if nothing is outstanding, deal with it now. */
 void weir__scope_enter(struct weir_scope *scope, struct weir__linking *linking);
+/* The calling thread is the scope's submitter from here on. */
+void weir__scope_own(struct weir_scope *scope);
 /* Is the calling thread the scope's submitter? */
 bool weir__scope_is_own(const struct weir_scope *scope);
 /* Run or wait for the scope's newest device work on this thread where the backend can. */

@@ -11,6 +11,11 @@
 
 static _Thread_local char this_thread; /* its address names the thread */
 
+void weir__scope_own(struct weir_scope *scope)
+{
+    atomic_store_explicit(&scope->owner, &this_thread, memory_order_relaxed); /* see below */
+}
+
 bool weir__scope_is_own(const struct weir_scope *scope)
 {
     /* Relaxed: a thread finds its own name only if it wrote it. */
@@ -113,7 +118,10 @@ static bool wait_for_room(struct weir_scope *scope)
 /* Memory, after back-pressure unless @force. */
 static __attribute__((noinline)) int make_room(struct weir_scope *scope, bool force)
 {
-    if (!has_room(scope) && !force) {
+    if (scope->never_waits && !force) {
+        collect(scope);
+        if (!has_room(scope)) scope->limit += scope->limit / 2 + 1;
+    } else if (!has_room(scope) && !force) {
         weir__runner_flush(&scope->runner);
         if (scope->patience_ns == 0) scope->patience_ns = FIRST_PATIENCE_NS;
         if (!has_room(scope) && !wait_for_room(scope)) {
@@ -172,7 +180,7 @@ static inline __attribute__((always_inline)) void enter(struct weir_scope *scope
     scope->counters.edges_host_only += linking->host_only;
     if (__builtin_expect(linking->failed != 0, 0)) {
         /* Relaxed: published by the queue or the list. A predecessor that fails now may have been first. */
-        if (atomic_exchange_explicit(&task->node.poison, 1, memory_order_relaxed) == 0 && task->node.kind != WEIR__TASK_EXTERNAL) {
+        if (atomic_exchange_explicit(&task->node.poison, 1, memory_order_relaxed) == 0 && !weir__kind_is_external(task->node.kind)) {
             task->arg = linking->failed;
         }
     }
@@ -202,7 +210,7 @@ struct submission {
     struct weir_task              **task_out;
     struct weir_device             *device; /* NULL: host */
     uintptr_t                       function, arg;
-    uint8_t                         kind;
+    uint8_t                         kind, domain; /* of a task without device */
 };
 
 static int check_after(const struct weir_context *context, const struct weir_task *task)
@@ -304,7 +312,7 @@ static inline __attribute__((always_inline)) int prepare(const struct submission
         weir__pool_untake(scope->pool, task);
         return rc;
     }
-    open_task(scope, task, s->kind, s->device != NULL ? s->device->domain : 0);
+    open_task(scope, task, s->kind, s->device != NULL ? s->device->domain : s->domain);
     if (s->device != NULL) {
         task->device = (uint8_t)s->device->number;
         scope->counters.tasks_device++;
@@ -339,7 +347,7 @@ static inline __attribute__((always_inline)) int submit_kind(const struct submis
     if (s->task_out != NULL) *s->task_out = task;
     weir__linking_open(&linking, &task->node, &s->scope->pool->extras, weir__task_want);
     enter_accesses(s, &linking);
-    if (s->kind == WEIR__TASK_EXTERNAL) linking.links++, linking.other++; /* weir_task_fulfill() */
+    if (weir__kind_is_external(s->kind)) linking.links++, linking.other++; /* weir_task_fulfill() */
     enter(s->scope, &linking);
     return WEIR_OK;
 }
@@ -352,7 +360,7 @@ static int submit(const struct submission *s)
 int weir_task_host(struct weir_scope *scope, weir_host_function function, void *arg, const struct weir_access *accesses,
                    size_t naccesses, const struct weir_task_options *options, struct weir_task **task_out)
 {
-    struct submission s = {scope, accesses, naccesses, options, task_out, NULL, (uintptr_t)function, (uintptr_t)arg, WEIR__TASK_HOST};
+    struct submission s = {scope, accesses, naccesses, options, task_out, NULL, (uintptr_t)function, (uintptr_t)arg, WEIR__TASK_HOST, 0};
 
     if (function == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_host: the function is NULL");
     return submit_kind(&s);
@@ -362,7 +370,7 @@ int weir_task_submit(struct weir_scope *scope, struct weir_device *device, const
                      size_t naccesses, weir_issue_function issue, void *arg, const struct weir_task_options *options,
                      struct weir_task **task_out)
 {
-    struct submission s = {scope, accesses, naccesses, options, task_out, device, (uintptr_t)issue, (uintptr_t)arg, WEIR__TASK_ISSUE};
+    struct submission s = {scope, accesses, naccesses, options, task_out, device, (uintptr_t)issue, (uintptr_t)arg, WEIR__TASK_ISSUE, 0};
 
     if (issue == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_submit: the issue function is NULL");
     return check_device(device) == WEIR_OK ? submit_kind(&s) : WEIR_E_NO_DEVICE;
@@ -371,7 +379,7 @@ int weir_task_submit(struct weir_scope *scope, struct weir_device *device, const
 int weir_task_external(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses,
                        const struct weir_task_options *options, struct weir_task **task_out)
 {
-    struct submission s = {scope, accesses, naccesses, options, task_out, NULL, 0, 0, WEIR__TASK_EXTERNAL};
+    struct submission s = {scope, accesses, naccesses, options, task_out, NULL, 0, 0, WEIR__TASK_EXTERNAL, 0};
 
     if (task_out == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_external: nobody could fulfill it without a handle");
     return submit(&s);
@@ -381,7 +389,7 @@ int weir_task_import(struct weir_scope *scope, struct weir_device *device, void 
                      const struct weir_access *accesses, size_t naccesses, const struct weir_task_options *options,
                      struct weir_task **task_out)
 {
-    struct submission s = {scope, accesses, naccesses, options, task_out, device, 0, (uintptr_t)native_event, WEIR__TASK_IMPORT};
+    struct submission s = {scope, accesses, naccesses, options, task_out, device, 0, (uintptr_t)native_event, WEIR__TASK_IMPORT, 0};
 
     if (native_event == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_import: the event is NULL");
     if (check_device(device) != WEIR_OK) return WEIR_E_NO_DEVICE;
@@ -448,7 +456,7 @@ static int check_issuable(const struct submission *s, bool block)
 int weir_task_begin(struct weir_scope *scope, struct weir_device *device, const struct weir_access *accesses,
                     size_t naccesses, const struct weir_task_options *options, struct weir_task **task_out)
 {
-    struct submission    s = {scope, accesses, naccesses, options, task_out, device, 0, 0, WEIR__TASK_BEGIN};
+    struct submission    s = {scope, accesses, naccesses, options, task_out, device, 0, 0, WEIR__TASK_BEGIN, 0};
     struct weir__linking linking;
     struct weir_task    *task;
     int                  rc;
@@ -475,7 +483,7 @@ int weir_task_begin(struct weir_scope *scope, struct weir_device *device, const 
 int weir_scope_wait_for(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses)
 {
     struct weir_task    *task;
-    struct submission    s = {scope, accesses, naccesses, NULL, &task, NULL, 0, 0, WEIR__TASK_EMPTY};
+    struct submission    s = {scope, accesses, naccesses, NULL, &task, NULL, 0, 0, WEIR__TASK_EMPTY, 0};
     struct weir__linking linking;
     int                  rc = prepare(&s, &task);
 
@@ -486,4 +494,48 @@ int weir_scope_wait_for(struct weir_scope *scope, const struct weir_access *acce
     rc = weir_task_wait(task);
     weir_task_release(task);
     return rc;
+}
+
+/* ---- beside another runtime ---- */
+
+int weir__task_foreign(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses,
+                       const struct weir_task_options *options, struct weir_task **task_out)
+{
+    struct submission    s = {scope, accesses, naccesses, options, task_out, NULL, 0, 0, WEIR__TASK_FOREIGN, WEIR__DOMAIN_FOREIGN};
+    struct weir__linking linking;
+    int                  rc = prepare(&s, task_out);
+
+    if (rc != WEIR_OK) return rc;
+    linking = (struct weir__linking){.node = &(*task_out)->node, .extras = &scope->pool->extras, .want = weir__task_want};
+    (void)weir__node_take(&linking.node->issued); /* nobody knows it yet */
+    enter_accesses(&s, &linking);
+    linking.links++, linking.other++; /* weir_task_fulfill() */
+    weir__scope_enter(scope, &linking);
+    return WEIR_OK;
+}
+
+bool weir__scope_is_clear(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses, bool foreign)
+{
+    return weir__depend_probe(&scope->depend, accesses, naccesses, foreign ? WEIR__DOMAIN_FOREIGN : 0) != WEIR_E_NOT_ISSUED;
+}
+
+int weir__task_behind(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses, bool foreign,
+                      weir_host_function function, void *arg, const struct weir_task_options *options)
+{
+    struct submission s = {scope, accesses, naccesses, options, NULL, NULL, (uintptr_t)function, (uintptr_t)arg,
+                           function != NULL ? WEIR__TASK_HOST : WEIR__TASK_EMPTY, foreign ? WEIR__DOMAIN_FOREIGN : 0};
+    struct weir__linking linking;
+    struct weir_task    *task;
+    int                  rc = prepare(&s, &task);
+
+    if (rc != WEIR_OK) return rc;
+    linking = (struct weir__linking){.node = &task->node, .extras = &scope->pool->extras, .want = weir__task_want};
+    if (naccesses != 0) weir__depend_peek(&scope->depend, accesses, naccesses, &linking);
+    weir__scope_enter(scope, &linking);
+    return WEIR_OK;
+}
+
+void weir__scope_never_wait(struct weir_scope *scope)
+{
+    scope->never_waits = true;
 }

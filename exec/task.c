@@ -110,7 +110,7 @@ int weir_task_fulfill(struct weir_task *task, int status)
 
     if ((rc = check_handle(task, "weir_task_fulfill")) != WEIR_OK) return rc;
     if (status > 0) return weir__fail(WEIR_E_INVALID, "weir_task_fulfill: status %d is positive", status);
-    if (task->node.kind != WEIR__TASK_EXTERNAL) return weir__fail(WEIR_E_STATE, "weir_task_fulfill: not an external task");
+    if (!weir__kind_is_external(task->node.kind)) return weir__fail(WEIR_E_STATE, "weir_task_fulfill: not an external task");
     if (!atomic_compare_exchange_strong_explicit(&task->state, &created, WEIR__TASK_FULFILLED, memory_order_acq_rel,
                                                  memory_order_relaxed)) {
         return weir__fail(WEIR_E_STATE, "weir_task_fulfill: fulfilled already");

@@ -22,7 +22,12 @@ enum weir__task_kind {
     WEIR__TASK_BEGIN = WEIR__NODE_NOTICE | 5, /* device, begin and end */
     WEIR__TASK_FENCE = WEIR__NODE_NOTICE | 6, /* device, no work of its own */
     WEIR__TASK_IMPORT = WEIR__NODE_NOTICE | 7, /* device, waits for a foreign event */
+    WEIR__TASK_FOREIGN = WEIR__NODE_NOTICE | 8, /* an external task of domain WEIR__DOMAIN_FOREIGN, see weir__task_foreign() */
 };
+
+/* The domain of tasks that another runtime orders among themselves. Such a task counts as issued from the beginning, so
+ * that edges within the domain cost nothing and hold nothing back. */
+#define WEIR__DOMAIN_FOREIGN 255
 
 enum weir__task_flag {
     WEIR__TASK_HAS_HANDLE = 1,   /* .references counts */
@@ -32,6 +37,12 @@ enum weir__task_flag {
     WEIR__TASK_FAILED = 32,      /* not issued, but its place on the stream must be reached before it is complete: .arg */
     WEIR__TASK_BLOCKING = 16,    /* begin with block: the submitter itself issues it when it is ready */
 };
+
+/* Is it completed by weir_task_fulfill()? */
+static inline bool weir__kind_is_external(unsigned kind)
+{
+    return kind == WEIR__TASK_EXTERNAL || kind == WEIR__TASK_FOREIGN;
+}
 
 struct weir__pool;
 

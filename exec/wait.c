@@ -19,7 +19,7 @@ void weir__pool_tell(struct weir__pool *pool)
 }
 
 static void sleep_on(struct weir_context *context, struct weir__pool *pool, struct weir__runner *runner,
-                     bool (*done)(void *arg), void *arg)
+                     bool (*done)(void *arg), void *arg, uint64_t limit_ns)
 {
     bool     worker = weir__worker_is_current(context);
     uint32_t event;
@@ -37,7 +37,8 @@ static void sleep_on(struct weir_context *context, struct weir__pool *pool, stru
                 atomic_fetch_add_explicit(&context->blocked, 1, memory_order_seq_cst);
                 weir__context_wake(context);
             }
-            weir__futex_wait(&pool->event, event, atomic_load_explicit(&context->poll, memory_order_seq_cst) ? WEIR__POLL_NS : 0);
+            if (atomic_load_explicit(&context->poll, memory_order_seq_cst)) limit_ns = WEIR__POLL_NS;
+            weir__futex_wait(&pool->event, event, limit_ns);
             if (worker) atomic_fetch_sub_explicit(&context->blocked, 1, memory_order_seq_cst);
         }
     }
@@ -55,8 +56,9 @@ static struct weir_task *next_ready(struct weir_context *context, struct weir__r
     return task != NULL ? task : weir__context_steal(context, runner->queue, 1, NULL);
 }
 
-void weir__wait_until(struct weir_context *context, struct weir__pool *pool, struct weir__runner *runner,
-                      bool (*done)(void *arg), void *arg)
+/* @limit_ns  0: until done; else return after one sleep of that length. */
+static void wait_until(struct weir_context *context, struct weir__pool *pool, struct weir__runner *runner,
+                       bool (*done)(void *arg), void *arg, uint64_t limit_ns)
 {
     bool kept = runner->keeps;
 
@@ -82,7 +84,8 @@ void weir__wait_until(struct weir_context *context, struct weir__pool *pool, str
             weir__runner_flush(runner);
             continue;
         }
-        sleep_on(context, pool, runner, done, arg);
+        sleep_on(context, pool, runner, done, arg, limit_ns);
+        if (limit_ns != 0) break;
     }
     runner->keeps = kept;
     if (runner->kept != NULL) {
@@ -90,6 +93,27 @@ void weir__wait_until(struct weir_context *context, struct weir__pool *pool, str
         runner->kept = NULL;
     }
     weir__runner_flush(runner);
+}
+
+void weir__wait_until(struct weir_context *context, struct weir__pool *pool, struct weir__runner *runner,
+                      bool (*done)(void *arg), void *arg)
+{
+    wait_until(context, pool, runner, done, arg, 0);
+}
+
+bool weir__scope_wait_until(struct weir_scope *scope, bool (*done)(void *arg), void *arg, uint64_t limit_ns)
+{
+    weir__scope_own(scope);
+    if (limit_ns == 0 && !done(arg)) weir__scope_sync_recent(scope, &scope->runner);
+    wait_until(scope->context, scope->pool, &scope->runner, done, arg, limit_ns);
+    return done(arg);
+}
+
+bool weir__scope_is_idle(const struct weir_scope *scope)
+{
+    /* Sequentially consistent: see above. Relaxed: a hint where the caller is not the submitter. */
+    return atomic_load_explicit(&scope->pool->completed, memory_order_seq_cst) - scope->base ==
+           atomic_load_explicit(&scope->submitted, memory_order_relaxed);
 }
 
 void weir__context_push(struct weir_context *context, struct weir__queue *queue, struct weir_task *task)

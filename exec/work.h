@@ -45,6 +45,36 @@ WEIR_MUST_CHECK int weir__point_wait(struct weir_context *context, struct weir__
  * the cheap way to do something synchronously. Gives the handle back. Returns the task's status. BLOCKS. */
 WEIR_MUST_CHECK int weir__task_end_and_wait(struct weir_task *task);
 
+/* ---- beside another runtime that runs tasks and resolves dependences (exec/foreign.c) ---- */
+
+/*
+ * A task that the other runtime runs: the caller says with weir_task_fulfill() that it has finished. Edges between two
+ * such tasks are the other runtime's and are not made here; device tasks wait for it, and weir__task_behind() tells when
+ * it may start. Otherwise as weir_task_external().
+ */
+WEIR_MUST_CHECK int weir__task_foreign(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses,
+                                       const struct weir_task_options *options, struct weir_task **task_out);
+/* Is everything complete that a task with these accesses would wait for here? @foreign: for a foreign task. The thread
+ * that submits. Never blocks. */
+bool weir__scope_is_clear(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses, bool foreign);
+/*
+ * A host task behind what the accesses name, which nothing will be ordered behind: not entered in the table.
+ * @function  run on a worker or a waiting thread; NULL: only options->complete is wanted.
+ * Otherwise as weir_task_host().
+ */
+WEIR_MUST_CHECK int weir__task_behind(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses,
+                                      bool foreign, weir_host_function function, void *arg,
+                                      const struct weir_task_options *options);
+/* The scope's submitter never waits for room: past the window it collects what is done and goes on. Before the first task. */
+void weir__scope_never_wait(struct weir_scope *scope);
+/* Is nothing of the scope in flight, as far as that was noticed? Any thread. Never blocks. */
+bool weir__scope_is_idle(const struct weir_scope *scope);
+/*
+ * Wait until @done says so, at most @limit_ns (0: no limit): run ready host tasks and, where the backend can, device work;
+ * else sleep until tasks of the scope complete. The thread that submits. Returns what @done said last. BLOCKS.
+ */
+bool weir__scope_wait_until(struct weir_scope *scope, bool (*done)(void *arg), void *arg, uint64_t limit_ns);
+
 /* Add a backend's devices to a context, behind those it has; before the first scope. @backend is borrowed and must
  * outlive the context. Used by tests and benchmarks (mock) and by the context itself. */
 WEIR_MUST_CHECK int weir__context_add_backend(struct weir_context *context, const struct weir__device_ops *ops, void *backend);
