@@ -153,11 +153,19 @@ _Static_assert(offsetof(struct weir__abi_kernel_args, shared_bytes) == 0x60, "ke
 struct weir__abi_depend {
     intptr_t base;
     size_t bytes;
-    uint8_t flags; /* 1 in, 3 inout, 4 mutexinoutset, 8 inoutset, 0x80 all memory */
+    uint8_t flags; /* WEIR__ABI_DEPEND_* */
     uint8_t padding[7];
 };
 _Static_assert(sizeof(struct weir__abi_depend) == 24, "dependence");
 _Static_assert(offsetof(struct weir__abi_depend, flags) == 16, "dependence");
+
+enum weir__abi_depend_flag {
+    WEIR__ABI_DEPEND_IN = 1,
+    WEIR__ABI_DEPEND_INOUT = 3,
+    WEIR__ABI_DEPEND_MUTEXINOUTSET = 4,
+    WEIR__ABI_DEPEND_INOUTSET = 8,
+    WEIR__ABI_DEPEND_ALL_MEMORY = 0x80, /* base 0 or -1 */
+};
 
 /* The part of a libomp task that compilers know; the privates follow. */
 struct weir__abi_task {
@@ -171,6 +179,12 @@ _Static_assert(sizeof(struct weir__abi_task) == 40, "task");
 _Static_assert(offsetof(struct weir__abi_task, routine) == 8, "task");
 _Static_assert(offsetof(struct weir__abi_task, destructors) == 24, "task");
 
-#define WEIR__ABI_TASK_TIED 0x1
+/* Bits of a task's flags. */
+enum weir__abi_task_flag {
+    WEIR__ABI_TASK_TIED = 0x1,
+    WEIR__ABI_TASK_DESTRUCTORS = 0x8, /* .destructors is to be called at the end */
+    WEIR__ABI_TASK_PROXY = 0x10,      /* complete when somebody says so, not when its routine returns */
+    WEIR__ABI_TASK_DETACHABLE = 0x40, /* complete when its event is fulfilled, too */
+};
 
 #endif

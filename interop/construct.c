@@ -11,6 +11,7 @@
 
 #include "interop/libomp.h"
 #include "interop/runtime.h"
+#include "interop/target_task.h"
 
 /*
  * The word `waiter` of a construct that stays behind
@@ -57,7 +58,7 @@ static struct weir__construct *construct_get(struct weir__thread *thread)
 
 static void construct_put(struct weir__thread *thread, struct weir__construct *construct)
 {
-    if (thread->npool >= POOL_MOST) {
+    if (!thread || thread->npool >= POOL_MOST) {
         weir__region_fini(&construct->region);
         free(construct);
         return;
@@ -131,15 +132,50 @@ static bool register_waiter(struct weir__construct *construct, struct weir__thre
 
 /* ---- open, close ---- */
 
+struct weir__construct *weir__construct_take(struct weir__target *target, const char *name)
+{
+    struct weir__construct *construct = construct_get(weir__runtime_thread());
+    if (!construct) return NULL;
+    construct->target = target;
+    construct->name = name;
+    construct->handle = NULL;
+    construct->owner = NULL;
+    return construct;
+}
+
+void weir__construct_give(struct weir__construct *construct)
+{
+    construct_put(weir__runtime_thread_peek(), construct);
+}
+
+void weir__construct_finish(struct weir__construct *construct)
+{
+    weir__region_finish(&construct->region);
+    weir__construct_give(construct);
+}
+
+/* In a target task's routine. *construct_out is NULL if the construct is to be opened in the usual way. */
+static int open_in_task(struct weir__target_task *owner, struct weir__target *target, const char *name, bool nowait,
+                        struct weir__construct **construct_out)
+{
+    int rc = weir__target_task_open(owner, target, name, nowait, construct_out);
+    if (!rc && *construct_out)
+        weir__region_open(&(*construct_out)->region, (*construct_out)->task, target->device, target->table);
+    return rc;
+}
+
 int weir__construct_open(struct weir__target *target, const char *name, bool nowait,
                          struct weir__construct **construct_out)
 {
+    struct weir__target_task *owner = weir__target_task_current();
+    if (owner) {
+        int rc = open_in_task(owner, target, name, nowait, construct_out);
+        if (rc || *construct_out) return rc;
+    }
     struct weir__thread *thread = weir__runtime_thread();
-    struct weir__construct *construct = construct_get(thread);
+    struct weir__construct *construct = weir__construct_take(target, name);
     if (!construct) return WEIR_E_NO_MEMORY;
-    construct->target = target;
-    construct->name = name;
-    construct->handle = nowait ? handle_slot() : NULL;
+    construct->handle = nowait && !owner ? handle_slot() : NULL;
     struct weir_task_options options = {.size = sizeof options, .name = name};
     if (construct->handle) {
         construct->misses = 0;
@@ -157,6 +193,16 @@ int weir__construct_open(struct weir__target *target, const char *name, bool now
     return WEIR_OK;
 }
 
+void weir__construct_maps(struct weir__construct *construct, const struct weir__map_args *maps)
+{
+    if (!construct->owner || !maps->mappers) return;
+    for (uint32_t i = 0; i < maps->n; i++) {
+        if (!maps->mappers[i]) continue;
+        weir__target_task_maps(construct->owner);
+        return;
+    }
+}
+
 /* The device's work is done: the host's share of it, and the end. */
 static void finish(struct weir__thread *thread, struct weir__construct *construct)
 {
@@ -172,6 +218,10 @@ void weir__construct_close(struct weir__construct *construct, int status)
     if (status)
         weir__fatal("%s on %s failed: %s: %s", construct->name, construct->target->uid, weir_error_string(status),
                     weir_error_text());
+    if (construct->owner) {
+        weir__target_task_close(construct->owner, construct);
+        return;
+    }
     if (construct->handle) {
         void **handle = construct->handle;
         int rc = weir_task_end(construct->task);

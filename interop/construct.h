@@ -21,13 +21,15 @@
 struct weir__target;
 struct weir__thread;
 struct weir__copy;
+struct weir__target_task;
 
 struct weir__construct {
     struct weir__region region; /* what the map rules keep until the end */
     struct weir_task *task;     /* open */
     struct weir__target *target;
-    const char *name; /* for messages; lives longer than the construct */
-    void **handle;    /* libomp's slot for it; NULL: closing waits */
+    const char *name;                /* for messages; lives longer than the construct */
+    void **handle;                   /* libomp's slot for it; NULL: closing waits */
+    struct weir__target_task *owner; /* whose routine this is part of, or NULL */
     int status;
     uint32_t misses;              /* questions answered with "not yet" */
     _Atomic(uintptr_t) waiter;    /* see construct.c */
@@ -45,6 +47,10 @@ struct weir__construct {
 WEIR_MUST_CHECK int weir__construct_open(struct weir__target *target, const char *name, bool nowait,
                                          struct weir__construct **construct_out);
 
+/* These are about to be looked at. BLOCKS until the predecessors of the target task that it belongs to are complete, if
+ * there is a mapper, which reads the host's data. */
+void weir__construct_maps(struct weir__construct *construct, const struct weir__map_args *maps);
+
 /*
  * All work is queued. @status: 0, or what queuing it returned; then, and if the work fails, the program ends with a
  * message: part of it may have been done, the host must not do it again.
@@ -61,6 +67,12 @@ void weir__construct_query(void **handle);
 
 /* A copy by itself, complete on return. Any thread. Blocks. Returns its status. */
 WEIR_MUST_CHECK int weir__construct_copy(struct weir__target *target, const struct weir__copy *copy);
+
+/* For target_task.c: a construct whose task the caller opens; NULL without memory. */
+struct weir__construct *weir__construct_take(struct weir__target *target, const char *name);
+/* …of which nothing is needed any more; and one whose work is complete: also free what that needed. Any thread. */
+void weir__construct_give(struct weir__construct *construct);
+void weir__construct_finish(struct weir__construct *construct);
 
 /* A thread ends: give its unused constructs back. */
 void weir__construct_pool_free(struct weir__thread *thread);

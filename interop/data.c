@@ -30,7 +30,7 @@ void weir__region_open(struct weir__region *region, struct weir_task *task, stru
     region->attaches_tail = &region->attaches;
     region->privates = NULL;
     region->leftovers = NULL;
-    region->marked = region->wrote = false;
+    region->marked = region->wrote = region->needed = false;
 }
 
 void *weir__region_scratch(struct weir__region *region, size_t bytes)
@@ -53,6 +53,12 @@ void *weir__region_scratch(struct weir__region *region, size_t bytes)
     return memory;
 }
 
+void *weir__region_keep(struct weir__region *region, size_t bytes)
+{
+    region->needed = true;
+    return weir__region_scratch(region, bytes);
+}
+
 static void free_now(struct weir__region *region, void *memory)
 {
     if (weir__device_ops_of(region->device)->free(weir__device_handle_of(region->device), memory))
@@ -63,7 +69,7 @@ void weir__region_free(struct weir__region *region, void *memory)
 {
     if (!memory || !weir__task_free(region->task, memory)) return;
     /* Not in stream order, then when the task is complete. */
-    void **leftover = weir__region_scratch(region, 2 * sizeof(void *));
+    void **leftover = weir__region_keep(region, 2 * sizeof(void *));
     if (!leftover) {
         weir__log(1, "device memory at %p is lost: no memory to note it", memory);
         return;

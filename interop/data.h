@@ -75,7 +75,8 @@ struct weir__region {
     void **leftovers; /* device memory to be given back by finish: a list */
     uint64_t mark;    /* point behind all work so far, if marked */
     bool marked;
-    bool wrote; /* something was queued that writes device memory */
+    bool wrote;  /* something was queued that writes device memory */
+    bool needed; /* work that is queued reads scratch memory, or finish has something to give back */
 };
 
 void weir__region_init(struct weir__region *region);
@@ -88,6 +89,8 @@ void weir__region_fini(struct weir__region *region);
 
 /* Memory that lives until finish, aligned for anything; NULL if there is none. */
 void *weir__region_scratch(struct weir__region *region, size_t bytes);
+/* The same for what queued work reads: sets .needed. Without it finish may follow as soon as everything is queued. */
+void *weir__region_keep(struct weir__region *region, size_t bytes);
 
 /*
  * Returns  WEIR_OK; WEIR_E_NOT_FOUND (present, but it is not); WEIR_E_BUSY (a mapped range cannot be extended);

@@ -56,7 +56,7 @@ static int privates_make(struct weir__region *region, const struct weir__map_arg
                           ops->last_error(handle));
     }
     privates->device = ((uintptr_t)region->privates + PRIVATE_ALIGN - 1) & ~(uintptr_t)(PRIVATE_ALIGN - 1);
-    privates->kept = weir__region_scratch(region, privates->bytes ? privates->bytes : 1);
+    privates->kept = weir__region_keep(region, privates->bytes ? privates->bytes : 1);
     return privates->kept ? WEIR_OK : WEIR_E_NO_MEMORY;
 }
 

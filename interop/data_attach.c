@@ -109,7 +109,7 @@ static int attach_write(struct weir__region *region, const struct weir__region_a
         if (rc) return rc;
     }
     if (has && !attach->always && attach->bytes == 8) return WEIR_OK;
-    char *content = weir__region_scratch(region, attach->bytes);
+    char *content = weir__region_keep(region, attach->bytes);
     if (!content) return WEIR_E_NO_MEMORY;
     memcpy(content, (const void *)attach->pointer, attach->bytes);
     memcpy(content, &device_value, 8);

@@ -177,11 +177,11 @@ static int publish(struct weir__region *region)
     bool created = false;
     for (uint32_t i = 0; i < region->nsteps && !created; i++) created = region->steps[i].kind == WEIR__STEP_CREATED;
     if (!created) return WEIR_OK;
-    int rc = region->wrote ? weir__region_mark(region, &point) : WEIR_OK;
+    int rc = weir__region_mark(region, &point);
     if (rc) return rc;
     for (uint32_t i = 0; i < region->nsteps; i++)
         if (region->steps[i].kind == WEIR__STEP_CREATED)
-            weir__table_publish(region->table, region->steps[i].entry, point);
+            weir__table_publish(region->table, region->steps[i].entry, region->wrote ? point : 0, point);
     return WEIR_OK;
 }
 
@@ -261,7 +261,7 @@ static void undo(struct weir__region *region)
         struct weir__region_step *step = &region->steps[i];
         struct weir__found found = {.entry = step->entry, .state = step->state};
         if (step->kind == WEIR__STEP_CREATED && weir__region_owns(region, &found))
-            weir__table_publish(region->table, step->entry, WEIR__TRANSFER_FAILED);
+            weir__table_publish(region->table, step->entry, WEIR__TRANSFER_FAILED, 0);
     }
     while (region->nsteps) {
         struct weir__region_step *step = &region->steps[--region->nsteps];

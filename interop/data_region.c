@@ -37,7 +37,7 @@ int weir__region_wait(struct weir__region *region, struct weir__mapped *entry)
 
 int weir__region_write(struct weir__region *region, uintptr_t device, const void *bytes, size_t n)
 {
-    void *kept = weir__region_scratch(region, n);
+    void *kept = weir__region_keep(region, n);
     if (!kept) return WEIR_E_NO_MEMORY;
     memcpy(kept, bytes, n);
     struct weir__copy copy = {.kind = WEIR__COPY_TO_DEVICE, .to = (void *)device, .from = kept, .bytes = n};
@@ -75,11 +75,11 @@ static int pointers_take(struct weir__region *region, struct weir__mapped *entry
     pthread_mutex_lock(&entry->lock);
     uint32_t n = shadows_locked(entry, host, bytes, &first);
     if (!n) goto unlock;
-    pointers = weir__region_scratch(region, sizeof *pointers + n * sizeof pointers->at[0]);
+    pointers = weir__region_keep(region, sizeof *pointers + n * sizeof pointers->at[0]);
     if (!pointers) rc = WEIR_E_NO_MEMORY;
     for (uint32_t i = 0; i < n && !rc; i++) {
         const struct weir__shadow *shadow = &entry->shadows[first + i];
-        char *content = weir__region_scratch(region, shadow->bytes);
+        char *content = weir__region_keep(region, shadow->bytes);
         if (!content) {
             rc = WEIR_E_NO_MEMORY;
             break;

@@ -11,6 +11,7 @@
 #include "interop/mapping.h"
 #include "interop/registry.h"
 #include "interop/runtime.h"
+#include "interop/target_task.h"
 
 /* ---- registration: called by constructors and exit handlers of each program and library ---- */
 
@@ -63,9 +64,12 @@ static void data(enum operation operation, bool nowait, int64_t device, const st
 {
     struct weir__target *target = weir__runtime_target(device);
     struct weir__construct *construct;
+    struct weir__target_task *task = weir__target_task_current();
+    if (!target && task) weir__target_task_to_host(task);
     if (!target || !maps->n) return;
     if (weir__construct_open(target, operation_names[operation], nowait, &construct))
         weir__fatal("%s on %s failed: %s", operation_names[operation], target->uid, weir_error_text());
+    weir__construct_maps(construct, maps);
     weir__construct_close(construct, queue_data(construct, operation, maps));
 }
 

@@ -117,4 +117,31 @@ int omp_target_memcpy_rect_async(void *to, const void *from, size_t element_byte
                                  const size_t *from_dims, int to_device, int from_device, int ndepends, void **depends);
 void *omp_target_memset_async(void *to, int value, size_t bytes, int device, int ndepends, void **depends);
 
+/* ---- shim.c: libomp's own, version node VERSION (OpenMP runtime of LLVM 19) ---- */
+struct weir__abi_task;
+struct weir__abi_depend;
+struct weir__abi_task *__kmpc_omp_task_alloc(struct weir__abi_ident *where, int32_t gtid, int32_t flags, size_t bytes,
+                                             size_t shareds, int32_t (*entry)(int32_t gtid, void *task));
+struct weir__abi_task *__kmpc_omp_target_task_alloc(struct weir__abi_ident *where, int32_t gtid, int32_t flags,
+                                                    size_t bytes, size_t shareds,
+                                                    int32_t (*entry)(int32_t gtid, void *task), int64_t device);
+int32_t __kmpc_omp_task(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task);
+int32_t __kmpc_omp_task_with_deps(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task, int32_t n,
+                                  struct weir__abi_depend *depends, int32_t nnoalias, struct weir__abi_depend *noalias);
+int32_t __kmpc_omp_taskwait(struct weir__abi_ident *where, int32_t gtid);
+void __kmpc_omp_taskwait_deps_51(struct weir__abi_ident *where, int32_t gtid, int32_t n,
+                                 struct weir__abi_depend *depends, int32_t nnoalias, struct weir__abi_depend *noalias,
+                                 int32_t nowait);
+void __kmpc_omp_wait_deps(struct weir__abi_ident *where, int32_t gtid, int32_t n, struct weir__abi_depend *depends,
+                          int32_t nnoalias, struct weir__abi_depend *noalias);
+void __kmpc_barrier(struct weir__abi_ident *where, int32_t gtid);
+int32_t __kmpc_cancel_barrier(struct weir__abi_ident *where, int32_t gtid);
+void __kmpc_taskgroup(struct weir__abi_ident *where, int32_t gtid);
+void __kmpc_end_taskgroup(struct weir__abi_ident *where, int32_t gtid);
+void *__kmpc_taskred_init(int32_t gtid, int32_t n, void *data);
+void *__kmpc_taskred_modifier_init(struct weir__abi_ident *where, int32_t gtid, int32_t is_worksharing, int32_t n,
+                                   void *data);
+void __kmpc_task_reduction_modifier_fini(struct weir__abi_ident *where, int32_t gtid, int32_t is_worksharing);
+void __kmpc_set_thread_limit(struct weir__abi_ident *where, int32_t gtid, int32_t limit);
+
 #endif

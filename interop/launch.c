@@ -9,6 +9,7 @@
 #include "interop/entries.h"
 #include "interop/registry.h"
 #include "interop/runtime.h"
+#include "interop/target_task.h"
 
 /*
  * Kernel launches. They return 0 when the kernel was or will be executed, and -1 before anything was done: the program
@@ -18,11 +19,19 @@
 
 enum { ARGUMENTS_ON_STACK = 64 };
 
+/* The program is about to run its host version. */
+static int not_offloaded(void)
+{
+    struct weir__target_task *task = weir__target_task_current();
+    if (task) weir__target_task_to_host(task);
+    return NOT_OFFLOADED;
+}
+
 static int refuse(const char *format, const char *what, const char *where)
 {
     if (weir__runtime_is_mandatory()) weir__fatal(format, what, where);
     weir__log(2, format, what, where);
-    return NOT_OFFLOADED;
+    return not_offloaded();
 }
 
 /* "function, line" of a location for messages about kernels without a name. */
@@ -70,13 +79,10 @@ static int launch(const struct weir__abi_ident *where, int64_t device, const voi
                   const struct weir__kernel_args *args, bool nowait)
 {
     struct weir__target *target = weir__runtime_target(device);
-    if (!target) return NOT_OFFLOADED;
+    if (!target) return not_offloaded();
     void *address;
     const struct weir__kernel *kernel = weir__registry_kernel(target, host, &address);
     if (!kernel) return refuse("no image has the kernel of %s for %s", source_of(where), target->uid);
-    struct weir__construct *construct;
-    if (weir__construct_open(target, kernel->name, nowait, &construct))
-        return refuse("%s cannot be launched: %s", kernel->name, weir_error_text());
     struct weir__map_args maps = {
         .n = args->n,
         .bases = args->bases,
@@ -86,6 +92,10 @@ static int launch(const struct weir__abi_ident *where, int64_t device, const voi
         .names = args->names,
         .mappers = args->mappers,
     };
+    struct weir__construct *construct;
+    if (weir__construct_open(target, kernel->name, nowait, &construct))
+        return refuse("%s cannot be launched: %s", kernel->name, weir_error_text());
+    weir__construct_maps(construct, &maps);
     weir__construct_close(construct, queue_work(construct, args, &maps, address));
     return 0;
 }

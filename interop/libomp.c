@@ -21,6 +21,51 @@ static void *find(const char *name)
     return address ? address : dlsym(RTLD_DEFAULT, name);
 }
 
+#define FIELD(field, symbol) {symbol, offsetof(struct weir__libomp, field)}
+static const struct {
+    const char *name;
+    size_t at;
+} in_front[] = {
+    FIELD(task_alloc, "__kmpc_omp_task_alloc"),
+    FIELD(task, "__kmpc_omp_task"),
+    FIELD(taskwait_deps, "__kmpc_omp_taskwait_deps_51"),
+    FIELD(wait_deps, "__kmpc_omp_wait_deps"),
+    FIELD(taskgroup, "__kmpc_taskgroup"),
+    FIELD(end_taskgroup, "__kmpc_end_taskgroup"),
+    FIELD(barrier, "__kmpc_barrier"),
+    FIELD(cancel_barrier, "__kmpc_cancel_barrier"),
+    FIELD(taskyield, "__kmpc_omp_taskyield"),
+    FIELD(task_begin_if0, "__kmpc_omp_task_begin_if0"),
+    FIELD(task_complete_if0, "__kmpc_omp_task_complete_if0"),
+    FIELD(proxy_completed, "__kmpc_proxy_task_completed_ooo"),
+    FIELD(set_thread_limit, "__kmpc_set_thread_limit"),
+    FIELD(taskred_init, "__kmpc_taskred_init"),
+    FIELD(taskred_modifier_init, "__kmpc_taskred_modifier_init"),
+    FIELD(task_reduction_modifier_fini, "__kmpc_task_reduction_modifier_fini"),
+    FIELD(completion_event, "__kmpc_task_allow_completion_event"),
+    FIELD(fulfill_event, "omp_fulfill_event"),
+    FIELD(in_final, "omp_in_final"),
+    FIELD(cancellation, "omp_get_cancellation"),
+    FIELD(num_threads, "omp_get_num_threads"),
+    /* In the first table too, where they may be missing. */
+    FIELD(target_task_alloc, "__kmpc_omp_target_task_alloc"),
+    FIELD(task_with_deps, "__kmpc_omp_task_with_deps"),
+    FIELD(taskwait, "__kmpc_omp_taskwait"),
+    FIELD(async_handle, "__kmpc_omp_get_target_async_handle_ptr"),
+};
+#undef FIELD
+
+/* The functions behind those that this library may stand in front of, of the node that programs are linked with. */
+static void fill_in_front(void)
+{
+    for (size_t i = 0; i < sizeof in_front / sizeof in_front[0]; i++) {
+        void *address = dlvsym(RTLD_NEXT, in_front[i].name, "VERSION");
+        if (!address && !table.missing) table.missing = in_front[i].name;
+        /* As above; where weir does not stand in front the first table's finds stay. */
+        if (address) *(void **)((char *)&table + in_front[i].at) = address;
+    }
+}
+
 static void fill(void)
 {
     static const struct {
@@ -45,6 +90,7 @@ static void fill(void)
         /* POSIX lets an object pointer of dlsym() be read back as a function pointer. */
         *(void **)((char *)&table + names[i].at) = address;
     }
+    fill_in_front();
     atomic_store_explicit(&state, missing ? -1 : 1, memory_order_release); /* R1 */
 }
 

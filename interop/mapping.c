@@ -303,6 +303,7 @@ struct weir__mapped *weir__table_take(struct weir__table *table, uintptr_t begin
     SET(entry->device, device);
     SET(entry->owner, NULL);
     SET(entry->transfer, 0);
+    SET(entry->since, 0);
     entry->memory = NULL;
     return entry;
 }
@@ -387,9 +388,10 @@ void weir__table_remove(struct weir__table *table, struct weir__mapped *entry)
 /* ---- transfers ---- */
 
 /* Sequentially consistent against weir__table_transfer(): either it sees the point, or we see that it waits. */
-void weir__table_publish(struct weir__table *table, struct weir__mapped *entry, uint64_t point)
+void weir__table_publish(struct weir__table *table, struct weir__mapped *entry, uint64_t point, uint64_t since)
 {
     SET(entry->owner, NULL);
+    SET(entry->since, since);
     atomic_store(&entry->transfer, point);
     if (!atomic_load(&table->waiters)) return;
     pthread_mutex_lock(&table->publish_lock);

@@ -105,6 +105,7 @@ struct weir__mapped {
     void *memory;              /* allocated for it, or NULL */
     struct weir__mapped *next; /* unused entries, table's lock; or what one construct took out of the table */
     struct weir__mapped *next_all;
+    _Atomic uint64_t since;      /* point of the construct that made it, or 0 */
     _Atomic uint64_t transfer;   /* newest point that wrote it, 0, or WEIR__TRANSFER_* */
     _Atomic(const void *) owner; /* region that made it while .transfer is pending; region that ended it once dead */
 
@@ -159,8 +160,8 @@ void weir__table_remove(struct weir__table *table, struct weir__mapped *entry);
 /* An entry that is not in the table can be used for something else. .memory is not freed here. */
 void weir__table_put(struct weir__table *table, struct weir__mapped *entry);
 
-/* The first transfer is queued (@point) or failed: whoever waits for that goes on. */
-void weir__table_publish(struct weir__table *table, struct weir__mapped *entry, uint64_t point);
+/* The first transfer is queued (@point) or failed: whoever waits for that goes on. @since: where its construct stands. */
+void weir__table_publish(struct weir__table *table, struct weir__mapped *entry, uint64_t point, uint64_t since);
 /* The newest transfer's point, after waiting until it is known. BLOCKS while another thread queues it: the caller has
  * nothing unpublished itself. */
 uint64_t weir__table_transfer(struct weir__table *table, struct weir__mapped *entry);

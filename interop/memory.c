@@ -98,11 +98,24 @@ WEIR__EXPORT void *llvm_omp_get_dynamic_shared(void)
 
 /* ---- what is mapped ---- */
 
+/* Where it is on the device once the construct that maps it has come to its turn; NULL before, and if it is not mapped. */
+static void *mapped_address(const struct weir__target *target, const void *host)
+{
+    struct weir__found found;
+    weir__table_find(target->table, (uintptr_t)host, 1, &found);
+    if (found.relation != WEIR__FOUND_CONTAINED) return NULL;
+    /* Sequentially consistent, as in weir__table_publish(): once it is not pending .since is there. */
+    if (atomic_load(&found.entry->transfer) == WEIR__TRANSFER_PENDING) return NULL;
+    struct weir__point since = {atomic_load(&found.entry->since)};
+    if (since.value && weir__point_test(weir__runtime_peek()->context, since)) return NULL;
+    return (void *)weir__found_address(&found, (uintptr_t)host);
+}
+
 WEIR__EXPORT int omp_target_is_present(const void *address, int device)
 {
     struct weir__target *target;
     if (!address || weir__runtime_routine_target(device, &target)) return 0;
-    return !target || weir__table_lookup(target->table, address) != NULL;
+    return !target || mapped_address(target, address) != NULL;
 }
 
 WEIR__EXPORT int omp_target_is_accessible(const void *address, size_t bytes, int device)
@@ -118,7 +131,7 @@ WEIR__EXPORT void *omp_get_mapped_ptr(const void *host, int device)
 {
     struct weir__target *target;
     if (!host || weir__runtime_routine_target(device, &target)) return NULL;
-    return target ? weir__table_lookup(target->table, host) : (void *)(uintptr_t)host;
+    return target ? mapped_address(target, host) : (void *)(uintptr_t)host;
 }
 
 WEIR__EXPORT int omp_target_associate_ptr(const void *host, const void *memory, size_t bytes, size_t offset, int device)

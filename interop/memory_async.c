@@ -3,18 +3,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <exec/work.h>
+
 #include "interop/abi.h"
 #include "interop/entries.h"
 #include "interop/libomp.h"
 #include "interop/runtime.h"
+#include "interop/shim.h"
+#include "interop/target_task.h"
 #include "interop/transfer.h"
 
 /*
  * The asynchronous copy routines (OpenMP 5.2 sections 18.8.7, 18.8.8; 6.0: memset) are target tasks with depend clauses
- * given at run time. libomp orders them; their routine does the copy as a nowait construct. What the caller gave is
- * copied into the task's own memory before the call returns.
+ * given at run time; their routine does the copy as a nowait construct. They are weir's own where it stands in front of
+ * libomp, else libomp's. What the caller gave is copied into the task's own memory before the call returns.
  */
 #define FAILED (-1)
+
+/* No device: for what is copied by the host, on its own or between devices that cannot do it. */
+#define BY_HOST (-2)
 
 struct async {
     struct weir__abi_task task; /* libomp's; the rest is private to the task and freed with it */
@@ -36,14 +43,24 @@ static int32_t routine(int32_t gtid, void *arg)
     return 0;
 }
 
+static int64_t device_of(const struct weir__transfer *transfer)
+{
+    const struct weir__target *to = transfer->to_target, *from = transfer->from_target;
+    if (to && from && weir__device_ops_of(to->device) != weir__device_ops_of(from->device)) return BY_HOST;
+    return to ? to->number : from ? from->number : BY_HOST;
+}
+
 static struct async *async_alloc(const struct weir__transfer *from, int32_t gtid)
 {
     const struct weir__libomp *libomp = weir__libomp();
+    size_t n = from->ndims, bytes = sizeof(struct async) + 5 * n * sizeof(size_t);
+    struct async *async;
     if (!libomp->target_task_alloc || !libomp->task_with_deps)
         weir__fatal("libomp is too old for asynchronous copies: it has no __kmpc_omp_target_task_alloc");
-    size_t n = from->ndims;
-    struct async *async = (struct async *)libomp->target_task_alloc(
-        NULL, gtid, WEIR__ABI_TASK_TIED, sizeof *async + 5 * n * sizeof async->vectors[0], 0, routine, -1);
+    if (weir__shim_is_on())
+        async = (struct async *)weir__target_task_alloc(gtid, WEIR__ABI_TASK_TIED, bytes, 0, routine, device_of(from));
+    else
+        async = (struct async *)libomp->target_task_alloc(NULL, gtid, WEIR__ABI_TASK_TIED, bytes, 0, routine, -1);
     if (!async) return NULL;
     async->is_fill = false;
     async->transfer = *from;
@@ -80,7 +97,10 @@ static int submit(struct async *async, int32_t gtid, int ndepends, void **depend
         memcpy(list + at, object, (size_t)object[-1].base * sizeof *list);
         at += (size_t)object[-1].base;
     }
-    libomp->task_with_deps(NULL, gtid, &async->task, (int32_t)n, list, 0, NULL);
+    if (weir__target_task_is(&async->task))
+        weir__target_task_submit(NULL, gtid, &async->task, (int32_t)n, list, 0, NULL);
+    else
+        libomp->task_with_deps(NULL, gtid, &async->task, (int32_t)n, list, 0, NULL);
     if (list != room) free(list);
     return 0;
 }

@@ -13,8 +13,10 @@
 #include "interop/construct.h"
 #include "interop/decode.h"
 #include "interop/kernels.h"
+#include "interop/learned.h"
 #include "interop/mapping.h"
 #include "interop/runtime.h"
+#include "interop/shim.h"
 
 /*
  * lock           list of libraries, table of kernels. Nothing is taken inside.
@@ -331,7 +333,8 @@ void weir__registry_remove(const struct weir__abi_descriptor *descriptor)
     if (dl_iterate_phdr(is_in_program, (void *)(uintptr_t)descriptor) > 0)
         weir__runtime_drain_all();
     else
-        weir__runtime_drain();
+        weir__shim_drain();
+    weir__learned_forget();
     struct library *library = library_unlink(descriptor);
     if (!library) return;
     struct weir__runtime *rt = weir__runtime_peek();

@@ -16,6 +16,8 @@
 #include "interop/libomp.h"
 #include "interop/mapping.h"
 #include "interop/registry.h"
+#include "interop/siblings.h"
+#include "interop/target_task.h"
 
 /*
  * Publication: `runtime` goes once from NULL to the finished runtime (R1) and is read everywhere with acquire (A1), so
@@ -304,6 +306,26 @@ struct weir__thread *weir__runtime_thread(void)
     return self;
 }
 
+struct weir__thread *weir__runtime_thread_peek(void)
+{
+    return self;
+}
+
+void weir__runtime_task_counts(struct weir__task_counts *sum)
+{
+    _Atomic uint64_t *to = (_Atomic uint64_t *)sum;
+    memset(sum, 0, sizeof *sum);
+    pthread_mutex_lock(&threads.lock);
+    for (struct weir__thread *thread = threads.all; thread; thread = thread->next) {
+        const _Atomic uint64_t *from = (const _Atomic uint64_t *)&thread->counts;
+        /* Relaxed: a snapshot. */
+        for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
+            atomic_store_explicit(&to[i], atomic_load_explicit(&to[i], memory_order_relaxed) +
+                                              atomic_load_explicit(&from[i], memory_order_relaxed), memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&threads.lock);
+}
+
 static void thread_end(void *arg)
 {
     struct weir__thread *thread = arg;
@@ -319,6 +341,7 @@ static void thread_end(void *arg)
     rc = weir_scope_destroy(thread->scope);
     thread->scope = NULL;
     weir__construct_pool_free(thread);
+    weir__target_task_free_pool(thread);
     pthread_mutex_lock(&threads.lock);
     thread->next_free = threads.free;
     threads.free = thread;
@@ -341,6 +364,7 @@ void weir__runtime_drain(void)
         if (!--thread->pins) pthread_cond_broadcast(&threads.unpinned);
     }
     pthread_mutex_unlock(&threads.lock);
+    weir__siblings_drain();
 }
 
 void weir__runtime_drain_all(void)

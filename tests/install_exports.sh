@@ -14,11 +14,19 @@ diff "$scratch/declared" "$scratch/public" >"$scratch/diff" ||
 
 # The rest: names and nodes of cmake/weir_openmp.map.
 grep -v '@@WEIR_0\.1$' "$scratch/all" >"$scratch/rest" || true
+shim=
 while read -r name; do
     case $name in
     __tgt_*@*VERS1.0 | omp_*@*VERS1.0 | ompx_*@*VERS1.0 | llvm_omp_*@*VERS1.0) ;;
     __kmpc_push_target_tripcount*@*VERS1.0) ;;
+    __kmpc_*@@VERSION) shim="$shim $name" ;;
     *) fail "$name leaves the library" ;;
     esac
 done <"$scratch/rest"
+# Each of libomp's own names is one that libomp has, in the same node.
+libomp=$(ldconfig -p | awk '/libomp\.so\.5 / {print $NF; exit}')
+if [[ -n $libomp ]]; then
+    nm -D --defined-only --with-symbol-versions "$libomp" | awk '{print $3}' >"$scratch/libomp"
+    for name in $shim; do grep -qxF "$name" "$scratch/libomp" || fail "$name is none of libomp's"; done
+fi
 finish

@@ -442,7 +442,7 @@ Test(interop_order, begin_waits_until_another_thread_has_queued_the_transfer)
     /* It cannot be over before this, however long it takes to get there. */
     while (weir__state_dynamic(atomic_load(&entry->state)) != 2) sched_yield();
     cr_expect_eq(atomic_load(&begun), 0);
-    weir__table_publish(table, entry, 0);
+    weir__table_publish(table, entry, 0, 0);
     pthread_join(thread, NULL);
     cr_expect_eq(rc, WEIR_OK);
 }
@@ -455,7 +455,7 @@ Test(interop_order, failed_transfer_of_another_thread_fails_who_relies_on_it)
     open_both();
     pthread_create(&thread, NULL, begin_pending, &rc);
     while (weir__state_dynamic(atomic_load(&entry->state)) != 2) sched_yield();
-    weir__table_publish(table, entry, WEIR__TRANSFER_FAILED);
+    weir__table_publish(table, entry, WEIR__TRANSFER_FAILED, 0);
     pthread_join(thread, NULL);
     cr_expect_eq(rc, WEIR_E_DEVICE);
     cr_expect_eq(weir__state_dynamic(atomic_load(&entry->state)), 1, "its reference is taken back");

@@ -12,6 +12,7 @@
     X("WEIR_WORKERS", "one per core, at least 2", "threads for host tasks of the graph API")                           \
     X("WEIR_HOST_DEVICES", "1, in OpenMP programs 4", "how many CPU devices there are")                                \
     X("WEIR_WINDOW", "4096", "tasks in flight per scope before the submitter helps or waits")                          \
+    X("WEIR_SHIM", "1", "0: leave the dependences of target tasks to libomp also where weir stands in front of it")    \
     X("WEIR_STREAMS", "the backend's advice", "streams per device that weir opens on its own")                         \
     X("WEIR_HOST_DELAY_US", "0", "for tests: longest random delay before a CPU device runs a piece of work")           \
     X("WEIR_HOST_DELAY_SEED", "1", "for tests: start of the random sequence of those delays")

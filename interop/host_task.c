@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interop/host_task.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <exec/work.h>
+
+#include "interop/abi.h"
+#include "interop/learned.h"
+#include "interop/libomp.h"
+#include "interop/runtime.h"
+#include "interop/siblings.h"
+
+/*
+ * libomp lays a task out as its own part, the compiler's part, and what the task shares with its creator, each rounded
+ * up to 8 bytes, and .shareds points to the last. The trailer is the end of a compiler's part made larger by it, so it
+ * is found in front of .shareds.
+ */
+struct trailer {
+    weir__task_routine routine; /* the compiler's */
+    struct weir_task *node;     /* foreign task, fulfilled when the routine has returned */
+    struct weir__siblings *siblings;
+};
+
+/* The task that this thread allocated last, and how it may be followed. */
+static _Thread_local struct {
+    const struct weir__abi_task *task;
+    bool returns_once; /* when its routine returns it is complete */
+} newest __attribute__((tls_model("initial-exec")));
+
+static struct trailer *trailer_of(const struct weir__abi_task *task)
+{
+    return (struct trailer *)task->shareds - 1;
+}
+
+struct weir__abi_task *weir__host_task_alloc(struct weir__abi_ident *where, int32_t gtid, int32_t flags, size_t bytes,
+                                             size_t shareds, weir__task_routine entry)
+{
+    size_t more = ((bytes + 7) & ~(size_t)7) + sizeof(struct trailer);
+    struct weir__abi_task *task = weir__libomp()->task_alloc(where, gtid, flags, more, shareds ? shareds : 1, entry);
+    newest.task = task;
+    newest.returns_once = flags & WEIR__ABI_TASK_TIED && !(flags & WEIR__ABI_TASK_DETACHABLE);
+    return task;
+}
+
+/* ---- the end of one ---- */
+
+static void finished(struct weir__siblings *siblings, struct weir_task *node)
+{
+    int rc = weir_task_fulfill(node, 0);
+    if (rc) weir__fatal("a task of the host cannot be completed: %s", weir_error_text());
+    atomic_fetch_sub_explicit(&siblings->hosted, 1, memory_order_relaxed); /* a hint */
+}
+
+static int32_t followed(int32_t gtid, void *arg)
+{
+    struct trailer trailer = *trailer_of(arg);
+    int32_t result = trailer.routine(gtid, arg);
+    finished(trailer.siblings, trailer.node);
+    return result;
+}
+
+/* A task of libomp behind one whose end its routine does not tell: detached, untied, or cancelled before it begins. */
+struct listener {
+    struct weir__abi_task task;
+    struct weir_task *node;
+    struct weir__siblings *siblings;
+};
+
+static int32_t heard(int32_t gtid, void *arg)
+{
+    struct listener *listener = arg;
+    (void)gtid;
+    finished(listener->siblings, listener->node);
+    return 0;
+}
+
+static void listen(struct weir__abi_ident *where, int32_t gtid, struct weir__siblings *siblings, struct weir_task *node,
+                   const struct weir__abi_depend *end)
+{
+    const struct weir__libomp *libomp = weir__libomp();
+    struct listener *listener =
+        (struct listener *)libomp->task_alloc(where, gtid, WEIR__ABI_TASK_TIED, sizeof *listener, 0, heard);
+    struct weir__abi_depend depend = *end;
+    if (!listener) weir__fatal("out of memory");
+    listener->node = node;
+    listener->siblings = siblings;
+    depend.flags = WEIR__ABI_DEPEND_IN;
+    libomp->task_with_deps(where, gtid, &listener->task, 1, &depend, 0, NULL);
+}
+
+/* ---- gates ---- */
+
+/*
+ * A gate is a proxy task: libomp runs its routine at once, and it is complete when somebody says so. That may only be
+ * said once libomp has released it, which it has when it is handed over, unless a task with omp_all_memory is before
+ * it. Then a detached task is used, which costs more and may be completed at any time.
+ *
+ * libomp lets any thread of the team finish a gate, and what it held back goes to that thread's queue, where it may lie
+ * on top of tasks that this thread could run while itself it may be run only by threads that wait in its own parent.
+ * Such a thread looks beyond the first task of a queue only if the team has seen untied tasks. So gates are not tied.
+ */
+struct gate {
+    struct weir__abi_task task;
+    struct weir__siblings *siblings;
+    void *event; /* of a detached task */
+};
+
+static int32_t nothing(int32_t gtid, void *task)
+{
+    (void)gtid, (void)task;
+    return 0;
+}
+
+static void gate_open(struct weir_task *node, int status, void *arg)
+{
+    struct gate *gate = arg;
+    struct weir__siblings *siblings = gate->siblings;
+    (void)node;
+    if (status) weir__fatal("a target task failed: %s", weir_error_string(status));
+    if (gate->event)
+        weir__libomp()->fulfill_event(gate->event);
+    else
+        weir__libomp()->proxy_completed(&gate->task);
+    /* Release: pairs with the acquire in shim.c: libomp has something to do now. */
+    atomic_fetch_add_explicit(&siblings->opened, 1, memory_order_release);
+}
+
+/* A gate that is open when every target task is complete that the task must follow. *token: what it depends on (in). */
+static void gate_make(struct weir__abi_ident *where, int32_t gtid, struct weir__siblings *siblings,
+                      const struct weir__depends *depends, struct weir__abi_depend *token)
+{
+    const struct weir__libomp *libomp = weir__libomp();
+    bool detached = siblings->has_all_memory;
+    struct gate *gate = (struct gate *)libomp->task_alloc(
+        where, gtid, detached ? WEIR__ABI_TASK_DETACHABLE : WEIR__ABI_TASK_PROXY, sizeof *gate, 0, nothing);
+    if (!gate) weir__fatal("out of memory");
+    gate->siblings = siblings;
+    gate->event = detached ? libomp->completion_event(where, gtid, &gate->task) : NULL;
+    struct weir__abi_depend out = {.base = (intptr_t)gate, .bytes = 1, .flags = WEIR__ABI_DEPEND_INOUT};
+    *token = out;
+    token->flags = WEIR__ABI_DEPEND_IN;
+    libomp->task_with_deps(where, gtid, &gate->task, 1, &out, 0, NULL);
+    struct weir_task_options options = {.size = sizeof options, .complete = gate_open, .complete_arg = gate};
+    if (weir__task_behind(siblings->scope, depends->at, depends->n, true, NULL, NULL, &options))
+        weir__fatal("a task of the host cannot wait for target tasks: %s", weir_error_text());
+    weir__count(&weir__runtime_thread()->counts.gates);
+}
+
+void weir__host_task_wait(struct weir__abi_ident *where, int32_t gtid, struct weir__siblings *siblings,
+                          const struct weir__depends *depends)
+{
+    struct weir__abi_depend token;
+    gate_make(where, gtid, siblings, depends, &token);
+    weir__libomp()->taskwait_deps(where, gtid, 1, &token, 0, NULL, 0);
+}
+
+/* ---- submission ---- */
+
+/* libomp's list with one or two more. */
+struct list {
+    struct weir__abi_depend *at, few[16];
+    int32_t n;
+};
+
+static void list_make(struct list *list, int32_t n, const struct weir__abi_depend *depends, int32_t nnoalias,
+                      const struct weir__abi_depend *noalias)
+{
+    size_t total = (size_t)n + (size_t)nnoalias + 2;
+    list->at = total > sizeof list->few / sizeof list->few[0] ? malloc(total * sizeof *list->at) : list->few;
+    if (!list->at) weir__fatal("out of memory");
+    if (n) memcpy(list->at, depends, (size_t)n * sizeof *list->at);
+    if (nnoalias) memcpy(list->at + n, noalias, (size_t)nnoalias * sizeof *list->at);
+    list->n = n + nnoalias;
+}
+
+static void list_fini(struct list *list)
+{
+    if (list->at != list->few) free(list->at);
+}
+
+/* Hand it to libomp, with what was found out. */
+static int32_t hand_over(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task, struct list *list,
+                         struct weir__siblings *siblings, struct weir_task *node, bool followed_by_routine)
+{
+    const struct weir__libomp *libomp = weir__libomp();
+    if (followed_by_routine) {
+        *trailer_of(task) = (struct trailer){task->routine, node, siblings};
+        task->routine = followed;
+        return libomp->task_with_deps(where, gtid, task, list->n, list->at, 0, NULL);
+    }
+    struct weir__abi_depend end = {.base = (intptr_t)task, .bytes = 1, .flags = WEIR__ABI_DEPEND_INOUT};
+    list->at[list->n++] = end;
+    int32_t result = libomp->task_with_deps(where, gtid, task, list->n, list->at, 0, NULL);
+    listen(where, gtid, siblings, node, &end);
+    return result;
+}
+
+int32_t weir__host_task_submit(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task, int32_t n,
+                               struct weir__abi_depend *abi_depends, int32_t nnoalias, struct weir__abi_depend *noalias)
+{
+    struct weir__siblings *siblings = weir__siblings_get(gtid);
+    bool followed_by_routine = newest.task == task && newest.returns_once && !weir__libomp()->cancellation();
+    struct weir__depends depends;
+    struct weir_task *node;
+    struct list list;
+    newest.task = NULL;
+    if (!siblings || weir__depends_decode(&depends, n, abi_depends, nnoalias, noalias, WEIR__DEPENDS_HOSTED))
+        weir__fatal("out of memory");
+    list_make(&list, n, abi_depends, nnoalias, noalias);
+    if (!weir__scope_is_clear(siblings->scope, depends.at, depends.n, true)) {
+        gate_make(where, gtid, siblings, &depends, &list.at[list.n]);
+        list.n++;
+    }
+    if (weir__task_foreign(siblings->scope, depends.at, depends.n, NULL, &node))
+        weir__fatal("a task of the host cannot be submitted: %s", weir_error_text());
+    for (size_t i = 0; i < depends.n; i++)
+        if (depends.at[i].kind == WEIR_ACCESS_ALL_MEMORY) siblings->has_all_memory = true;
+    weir__depends_fini(&depends);
+    weir__count(&weir__runtime_thread()->counts.hosted);
+    atomic_fetch_add_explicit(&siblings->hosted, 1, memory_order_relaxed); /* a hint */
+    int32_t result = hand_over(where, gtid, task, &list, siblings, node, followed_by_routine);
+    list_fini(&list);
+    weir__siblings_leave(siblings);
+    return result;
+}

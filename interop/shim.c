@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interop/shim.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <exec/work.h>
+
+#include "interop/abi.h"
+#include "interop/anchor.h"
+#include "interop/entries.h"
+#include "interop/host_task.h"
+#include "interop/libomp.h"
+#include "interop/registry.h"
+#include "interop/runtime.h"
+#include "interop/siblings.h"
+#include "interop/target_task.h"
+
+/* ---- on or off ---- */
+
+enum { UNDECIDED, ON, OFF };
+static _Atomic int state;
+
+static int decide(void)
+{
+    const char *setting = getenv("WEIR_SHIM");
+    const struct weir__libomp *libomp = weir__libomp();
+    if (setting && !strcmp(setting, "0")) return OFF;
+    if (libomp->missing) {
+        weir__warn("this libomp is not supported (%s of node VERSION is missing): target tasks are left to it, their "
+                   "dependences are resolved on the host",
+                   libomp->missing);
+        return OFF;
+    }
+    return weir__runtime_devices() ? ON : OFF;
+}
+
+bool weir__shim_is_on(void)
+{
+    /* Relaxed: what was decided stands on what has its own synchronisation. */
+    int now = atomic_load_explicit(&state, memory_order_relaxed);
+    if (now == UNDECIDED) {
+        static _Thread_local bool deciding; /* libomp initialises itself in it */
+        if (deciding || !weir__registry_machines()) return false;
+        deciding = true;
+        now = decide();
+        deciding = false;
+        atomic_store_explicit(&state, now, memory_order_relaxed);
+    }
+    return now == ON && !weir__runtime_is_child() && !weir__runtime_in_kernel();
+}
+
+/* ---- waiting ---- */
+
+/* While device work is waited for, tasks of the host that come up elsewhere are looked for as often. */
+#define TICK_NS 1000000u
+
+struct settling {
+    struct weir__siblings *siblings;
+    bool (*done)(void *arg);
+    void *arg;
+    uint32_t opened;
+};
+
+static bool has_news(void *arg)
+{
+    struct settling *settling = arg;
+    /* Acquire: pairs with gate_open() in host_task.c. */
+    return settling->done(settling->arg) ||
+           atomic_load_explicit(&settling->siblings->opened, memory_order_acquire) != settling->opened;
+}
+
+/*
+ * Wait until @done, or as long as libomp has nothing that only this thread can run: sleep until device work completes,
+ * a gate opens or, if there may be tasks of the host, a little while has passed, and run what libomp has ready.
+ * libomp's own wait, which follows, then has little left to spin for. In a team of one thread libomp runs tasks in its
+ * waits only.
+ */
+static void settle(struct weir__siblings *siblings, struct weir__abi_ident *where, int32_t gtid,
+                   bool (*done)(void *arg), void *arg)
+{
+    const struct weir__libomp *libomp = weir__libomp();
+    bool alone = libomp->num_threads() == 1;
+    struct settling settling = {siblings, done, arg, 0};
+    while (!done(arg)) {
+        if (alone && atomic_load_explicit(&siblings->hosted, memory_order_relaxed)) return; /* only we finish them */
+        settling.opened = atomic_load_explicit(&siblings->opened, memory_order_acquire);    /* as in has_news() */
+        if (!alone) libomp->taskyield(where, gtid, 0);
+        weir__scope_wait_until(siblings->scope, has_news, &settling, alone ? 0 : TICK_NS);
+    }
+}
+
+static bool is_idle(void *scope)
+{
+    return weir__scope_is_idle(scope);
+}
+
+/* All that the generating task has in flight. */
+static void settle_all(struct weir__abi_ident *where, int32_t gtid)
+{
+    struct weir__siblings *siblings = weir__siblings_find(gtid);
+    if (!siblings) return;
+    if (!is_idle(siblings->scope)) settle(siblings, where, gtid, is_idle, siblings->scope);
+    weir__siblings_leave(siblings);
+}
+
+void weir__shim_drain(void)
+{
+    if (weir__shim_is_on()) settle_all(NULL, weir__libomp()->global_thread_num(NULL));
+    weir__runtime_drain();
+}
+
+static bool is_group_idle(void *anchor)
+{
+    return weir__anchor_is_idle(anchor);
+}
+
+struct predecessors {
+    struct weir_scope *scope;
+    struct weir__depends depends;
+};
+
+static bool is_clear(void *arg)
+{
+    struct predecessors *p = arg;
+    return weir__scope_is_clear(p->scope, p->depends.at, p->depends.n, false);
+}
+
+/* Before libomp waits for the predecessors that it knows: those that it does not. */
+static void settle_predecessors(struct weir__abi_ident *where, int32_t gtid, int32_t n, struct weir__abi_depend *list,
+                                int32_t nnoalias, struct weir__abi_depend *noalias)
+{
+    struct weir__siblings *siblings = weir__siblings_find(gtid);
+    struct predecessors p;
+    if (!siblings) return;
+    if (weir__depends_decode(&p.depends, n, list, nnoalias, noalias, WEIR__DEPENDS_WAITING))
+        weir__fatal("out of memory");
+    p.scope = siblings->scope;
+    settle(siblings, where, gtid, is_clear, &p);
+    if (!is_clear(&p)) weir__host_task_wait(where, gtid, siblings, &p.depends);
+    weir__depends_fini(&p.depends);
+    weir__siblings_leave(siblings);
+}
+
+/* ---- task reductions ---- */
+
+/*
+ * A task with in_reduction asks libomp for its thread's private copy, by the taskgroup that the task was made in. While
+ * there are such groups target tasks are libomp's. Groups of one thread nest.
+ */
+static _Atomic uint32_t reductions; /* relaxed: whoever makes a task in such a group has begun it, or follows who has */
+static _Thread_local struct {
+    uint64_t reduces; /* bit i: group i has reductions */
+    uint32_t depth;
+} groups __attribute__((tls_model("initial-exec")));
+
+static void group_begin(int32_t gtid)
+{
+    struct weir__siblings *siblings = weir__siblings_find(gtid);
+    groups.depth++;
+    if (!siblings) return;
+    weir__anchor_push(siblings);
+    weir__siblings_leave(siblings);
+}
+
+static void group_settle(struct weir__abi_ident *where, int32_t gtid)
+{
+    struct weir__siblings *siblings = weir__siblings_find(gtid);
+    if (!siblings) return;
+    if (siblings->anchor) settle(siblings, where, gtid, is_group_idle, siblings->anchor);
+    weir__siblings_leave(siblings);
+}
+
+static void group_end(int32_t gtid)
+{
+    struct weir__siblings *siblings = weir__siblings_find(gtid);
+    if (groups.depth) {
+        uint64_t bit = groups.depth < 64 ? UINT64_C(1) << groups.depth : 0;
+        if (groups.reduces & bit) atomic_fetch_sub_explicit(&reductions, 1, memory_order_relaxed);
+        groups.reduces &= ~bit;
+        groups.depth--;
+    }
+    if (!siblings) return;
+    weir__anchor_pop(siblings);
+    weir__siblings_leave(siblings);
+}
+
+/* The innermost group has reductions. Deeper than 63 they stay counted: target tasks remain libomp's. */
+static void group_reduces(void)
+{
+    uint64_t bit = groups.depth && groups.depth < 64 ? UINT64_C(1) << groups.depth : 0;
+    if (bit && groups.reduces & bit) return;
+    groups.reduces |= bit;
+    atomic_fetch_add_explicit(&reductions, 1, memory_order_relaxed);
+}
+
+/* ---- in front of libomp: tasks ---- */
+
+WEIR__EXPORT struct weir__abi_task *__kmpc_omp_task_alloc(struct weir__abi_ident *where, int32_t gtid, int32_t flags,
+                                                          size_t bytes, size_t shareds,
+                                                          int32_t (*entry)(int32_t gtid, void *task))
+{
+    if (!weir__shim_is_on()) return weir__libomp()->task_alloc(where, gtid, flags, bytes, shareds, entry);
+    return weir__host_task_alloc(where, gtid, flags, bytes, shareds, entry);
+}
+
+WEIR__EXPORT struct weir__abi_task *__kmpc_omp_target_task_alloc(struct weir__abi_ident *where, int32_t gtid,
+                                                                 int32_t flags, size_t bytes, size_t shareds,
+                                                                 int32_t (*entry)(int32_t gtid, void *task),
+                                                                 int64_t device)
+{
+    if (!weir__shim_is_on())
+        return weir__libomp()->target_task_alloc(where, gtid, flags, bytes, shareds, entry, device);
+    if (atomic_load_explicit(&reductions, memory_order_relaxed)) {
+        weir__count(&weir__runtime_thread()->counts.plain);
+        /* Not tied: its end is not its routine's return. */
+        return weir__host_task_alloc(where, gtid, flags & ~WEIR__ABI_TASK_TIED, bytes, shareds, entry);
+    }
+    struct weir__abi_task *task = weir__target_task_alloc(gtid, flags, bytes, shareds, entry, device);
+    if (!task) weir__fatal("out of memory");
+    return task;
+}
+
+WEIR__EXPORT int32_t __kmpc_omp_task(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task)
+{
+    if (!weir__target_task_is(task)) return weir__libomp()->task(where, gtid, task);
+    weir__target_task_submit(where, gtid, task, 0, NULL, 0, NULL);
+    return 0;
+}
+
+WEIR__EXPORT int32_t __kmpc_omp_task_with_deps(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task,
+                                               int32_t n, struct weir__abi_depend *depends, int32_t nnoalias,
+                                               struct weir__abi_depend *noalias)
+{
+    if (weir__target_task_is(task)) {
+        weir__target_task_submit(where, gtid, task, n, depends, nnoalias, noalias);
+        return 0;
+    }
+    if (!weir__shim_is_on() || n + nnoalias <= 0)
+        return weir__libomp()->task_with_deps(where, gtid, task, n, depends, nnoalias, noalias);
+    return weir__host_task_submit(where, gtid, task, n, depends, nnoalias, noalias);
+}
+
+/* ---- …: waiting ---- */
+
+WEIR__EXPORT int32_t __kmpc_omp_taskwait(struct weir__abi_ident *where, int32_t gtid)
+{
+    if (weir__shim_is_on()) settle_all(where, gtid);
+    return weir__libomp()->taskwait(where, gtid);
+}
+
+WEIR__EXPORT void __kmpc_omp_taskwait_deps_51(struct weir__abi_ident *where, int32_t gtid, int32_t n,
+                                              struct weir__abi_depend *depends, int32_t nnoalias,
+                                              struct weir__abi_depend *noalias, int32_t nowait)
+{
+    if (weir__shim_is_on()) settle_predecessors(where, gtid, n, depends, nnoalias, noalias);
+    weir__libomp()->taskwait_deps(where, gtid, n, depends, nnoalias, noalias, nowait);
+}
+
+WEIR__EXPORT void __kmpc_omp_wait_deps(struct weir__abi_ident *where, int32_t gtid, int32_t n,
+                                       struct weir__abi_depend *depends, int32_t nnoalias,
+                                       struct weir__abi_depend *noalias)
+{
+    if (weir__shim_is_on()) settle_predecessors(where, gtid, n, depends, nnoalias, noalias);
+    weir__libomp()->wait_deps(where, gtid, n, depends, nnoalias, noalias);
+}
+
+WEIR__EXPORT void __kmpc_barrier(struct weir__abi_ident *where, int32_t gtid)
+{
+    if (weir__shim_is_on()) settle_all(where, gtid);
+    weir__libomp()->barrier(where, gtid);
+}
+
+WEIR__EXPORT int32_t __kmpc_cancel_barrier(struct weir__abi_ident *where, int32_t gtid)
+{
+    if (weir__shim_is_on()) settle_all(where, gtid);
+    return weir__libomp()->cancel_barrier(where, gtid);
+}
+
+/* ---- …: taskgroups ---- */
+
+WEIR__EXPORT void __kmpc_taskgroup(struct weir__abi_ident *where, int32_t gtid)
+{
+    if (weir__shim_is_on()) group_begin(gtid);
+    weir__libomp()->taskgroup(where, gtid);
+}
+
+WEIR__EXPORT void __kmpc_end_taskgroup(struct weir__abi_ident *where, int32_t gtid)
+{
+    bool on = weir__shim_is_on();
+    if (on) group_settle(where, gtid);
+    weir__libomp()->end_taskgroup(where, gtid);
+    if (on) group_end(gtid);
+}
+
+WEIR__EXPORT void *__kmpc_taskred_init(int32_t gtid, int32_t n, void *data)
+{
+    if (weir__shim_is_on()) group_reduces();
+    return weir__libomp()->taskred_init(gtid, n, data);
+}
+
+WEIR__EXPORT void *__kmpc_taskred_modifier_init(struct weir__abi_ident *where, int32_t gtid, int32_t is_worksharing,
+                                                int32_t n, void *data)
+{
+    if (weir__shim_is_on()) {
+        group_begin(gtid);
+        group_reduces();
+    }
+    return weir__libomp()->taskred_modifier_init(where, gtid, is_worksharing, n, data);
+}
+
+WEIR__EXPORT void __kmpc_task_reduction_modifier_fini(struct weir__abi_ident *where, int32_t gtid,
+                                                      int32_t is_worksharing)
+{
+    bool on = weir__shim_is_on();
+    if (on) group_settle(where, gtid);
+    weir__libomp()->task_reduction_modifier_fini(where, gtid, is_worksharing);
+    if (on) group_end(gtid);
+}
+
+/* ---- …: the current task's thread limit ---- */
+
+WEIR__EXPORT void __kmpc_set_thread_limit(struct weir__abi_ident *where, int32_t gtid, int32_t limit)
+{
+    /* In the routine of a target task that runs early the current task is the generating one, whose limit it is not;
+     * the kernel's arguments have it, too. */
+    if (weir__target_task_current() && !weir__target_task_on_host(weir__target_task_current())) return;
+    weir__libomp()->set_thread_limit(where, gtid, limit);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef WEIR_INTEROP_SHIM_H
+#define WEIR_INTEROP_SHIM_H
+
+/*
+ * The functions of libomp that this library stands in front of when it comes first in symbol search order: preloaded,
+ * or linked before libomp. Where the shim is off each of them is libomp's. It is off in a program without target code,
+ * without devices, with OMP_TARGET_OFFLOAD=DISABLED or WEIR_SHIM=0, in the child of a fork, and on a libomp that lacks
+ * something.
+ */
+
+#include <stdbool.h>
+
+/* Decides at the first call in a program with target code; a load afterwards. Any thread. */
+bool weir__shim_is_on(void);
+
+/*
+ * Wait for the work of all threads, and for what the calling thread's generating task has with libomp. Tasks that wait
+ * for tasks of the host that only other threads can run stay. Any thread without open task. BLOCKS.
+ */
+void weir__shim_drain(void);
+
+#endif

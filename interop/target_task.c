@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interop/target_task.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include <exec/work.h>
+
+#include "interop/abi.h"
+#include "interop/anchor.h"
+#include "interop/construct.h"
+#include "interop/learned.h"
+#include "interop/libomp.h"
+#include "interop/runtime.h"
+#include "interop/siblings.h"
+
+/*
+ * Two ways to run the routine.
+ *
+ * EARLY, for entries that are known to offload: the routine is the issue function of a device task of the siblings'
+ * scope, so it runs when all predecessors are issued, on the generating thread or on the one that makes the last
+ * predecessor known. What it queues goes on that task's stream. The task is complete when the stream says so.
+ *
+ * WAITING, for all others: the routine runs on a worker when all predecessors are complete (at once, on the generating
+ * thread, if they are when the task is submitted), between the brackets that libomp has for tasks that are executed
+ * where they are generated, so that host code finds a task of its own. It may leave device tasks behind. In the
+ * siblings' table an external task stands for all of it.
+ */
+enum mode { EARLY, WAITING };
+
+struct weir__target_task {
+    struct weir__target_task *next; /* in a pool */
+    struct weir__anchor *anchor;
+    struct weir_task *node; /* EARLY: open while the routine runs; WAITING: the external task */
+    weir__task_routine entry;
+    int64_t device;
+    struct weir__construct *construct; /* kept until the end, or NULL */
+    struct weir__abi_task *bracket;    /* the routine became host code: libomp's task for it */
+    const char *name;                  /* of the construct, for messages */
+    int32_t gtid, flags;
+    _Atomic uint32_t parts; /* WAITING: the submission, the routine, its device tasks */
+    uint16_t size_class;    /* SIZES: not from a pool */
+    uint8_t mode;
+    bool offloaded, on_host, mapped;         /* what the routine did */
+    _Alignas(16) struct weir__abi_task task; /* the compiler's privates and shareds follow */
+};
+
+enum { SIZE_STEP = 64, SIZES = WEIR__TARGET_TASK_SIZES };
+
+static _Thread_local struct weir__target_task *current __attribute__((tls_model("initial-exec")));
+static _Thread_local struct weir__target_task *submitting __attribute__((tls_model("initial-exec")));
+
+/* ---- memory ---- */
+
+/*
+ * A thread takes from lists of its own; whoever finishes a task pushes its memory on a shared stack, which is only ever
+ * taken as a whole, so that there is no ABA.
+ */
+static _Atomic(struct weir__target_task *) returned[SIZES];
+
+static struct weir__target_task *memory_take(size_t bytes)
+{
+    size_t size_class = (bytes + SIZE_STEP - 1) / SIZE_STEP;
+    if (size_class >= SIZES) {
+        struct weir__target_task *task = aligned_alloc(SIZE_STEP, size_class * SIZE_STEP);
+        if (task) task->size_class = SIZES;
+        return task;
+    }
+    struct weir__target_task **mine = &weir__runtime_thread()->tasks[size_class];
+    /* Acquire: pairs with the release in memory_give(). */
+    if (!*mine) *mine = atomic_exchange_explicit(&returned[size_class], NULL, memory_order_acquire);
+    struct weir__target_task *task = *mine;
+    if (task) {
+        *mine = task->next;
+        return task;
+    }
+    task = aligned_alloc(SIZE_STEP, size_class * SIZE_STEP);
+    if (task) task->size_class = (uint16_t)size_class;
+    return task;
+}
+
+static void memory_give(struct weir__target_task *task)
+{
+    if (task->size_class == SIZES) {
+        free(task);
+        return;
+    }
+    _Atomic(struct weir__target_task *) *stack = &returned[task->size_class];
+    task->next = atomic_load_explicit(stack, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(stack, &task->next, task, memory_order_release, memory_order_relaxed))
+        continue;
+}
+
+void weir__target_task_free_pool(struct weir__thread *thread)
+{
+    for (size_t i = 0; i < SIZES; i++) {
+        while (thread->tasks[i]) {
+            struct weir__target_task *task = thread->tasks[i];
+            thread->tasks[i] = task->next;
+            free(task);
+        }
+    }
+}
+
+static struct weir__target_task *of(struct weir__abi_task *task)
+{
+    return (struct weir__target_task *)((char *)task - offsetof(struct weir__target_task, task));
+}
+
+/* Marks the tasks made here. Somebody who runs it all the same gets what the compiler wrote. */
+static int32_t marker(int32_t gtid, void *task)
+{
+    return of(task)->entry(gtid, task);
+}
+
+bool weir__target_task_is(const struct weir__abi_task *task)
+{
+    return task->routine == marker;
+}
+
+struct weir__abi_task *weir__target_task_alloc(int32_t gtid, int32_t flags, size_t bytes, size_t shareds,
+                                               weir__task_routine entry, int64_t device)
+{
+    size_t until_shareds = offsetof(struct weir__target_task, task) + ((bytes + 15) & ~(size_t)15);
+    struct weir__target_task *task = memory_take(until_shareds + shareds);
+    if (!task) return NULL;
+    task->entry = entry;
+    task->device = device;
+    task->gtid = gtid;
+    task->flags = flags;
+    task->construct = NULL;
+    task->bracket = NULL;
+    task->name = "target task";
+    task->offloaded = task->on_host = task->mapped = false;
+    task->task = (struct weir__abi_task){.shareds = shareds ? (char *)task + until_shareds : NULL, .routine = marker};
+    return &task->task;
+}
+
+/* ---- the end ---- */
+
+static void finish(struct weir__target_task *task)
+{
+    if (task->construct) weir__construct_finish(task->construct);
+    if (task->flags & WEIR__ABI_TASK_DESTRUCTORS && task->task.destructors)
+        ((weir__task_routine)task->task.destructors)(task->gtid, &task->task);
+    struct weir__anchor *anchor = task->anchor;
+    memory_give(task);
+    weir__anchor_drop(anchor);
+}
+
+static void check(const struct weir__target_task *task, int status)
+{
+    if (status) weir__fatal("%s failed: %s", task->name, weir_error_string(status));
+}
+
+static void on_complete(struct weir_task *node, int status, void *arg)
+{
+    (void)node;
+    check(arg, status);
+    finish(arg);
+}
+
+/* ---- running the routine ---- */
+
+static int32_t nothing(int32_t gtid, void *task)
+{
+    (void)gtid, (void)task;
+    return 0;
+}
+
+static void bracket_open(struct weir__target_task *task, int32_t gtid)
+{
+    const struct weir__libomp *libomp = weir__libomp();
+    task->bracket = libomp->task_alloc(NULL, gtid, WEIR__ABI_TASK_TIED, sizeof *task->bracket, 0, nothing);
+    if (!task->bracket) weir__fatal("out of memory");
+    libomp->task_begin_if0(NULL, gtid, task->bracket);
+}
+
+static void bracket_close(struct weir__target_task *task, int32_t gtid)
+{
+    weir__libomp()->task_complete_if0(NULL, gtid, task->bracket);
+    task->bracket = NULL;
+}
+
+/* What was done counts for later tasks of the entry. */
+static void learn(const struct weir__target_task *task)
+{
+    enum weir__learned what = task->on_host || !task->offloaded ? WEIR__LEARNED_HOST
+                              : task->mapped                    ? WEIR__LEARNED_MAPPER
+                                                                : WEIR__LEARNED_OFFLOADS;
+    weir__learned_set(task->entry, task->device, what);
+}
+
+static int issue(struct weir_task *node, void *native_stream, void *arg)
+{
+    (void)native_stream;
+    struct weir__target_task *task = arg, *outer = current;
+    struct weir__thread *thread = weir__runtime_thread();
+    weir__count(submitting == task ? &thread->counts.early : &thread->counts.released);
+    current = task;
+    task->node = node;
+    task->entry(task->gtid, &task->task);
+    current = outer;
+    if (task->bracket) bracket_close(task, weir__libomp()->global_thread_num(NULL));
+    if (task->on_host || !task->offloaded || task->mapped) learn(task);
+    return WEIR_OK;
+}
+
+/* One part less of a waiting task. */
+static void part_done(struct weir__target_task *task)
+{
+    /* Acquire/release: the last one sees what the others did. */
+    if (atomic_fetch_sub_explicit(&task->parts, 1, memory_order_acq_rel) != 1) return;
+    int rc = weir_task_fulfill(task->node, 0);
+    check(task, rc);
+    finish(task);
+}
+
+static int run_waiting(void *arg)
+{
+    struct weir__target_task *task = arg, *outer = current;
+    int32_t gtid = weir__libomp()->global_thread_num(NULL);
+    bracket_open(task, gtid);
+    current = task;
+    task->entry(gtid, &task->task);
+    current = outer;
+    bracket_close(task, gtid);
+    learn(task);
+    part_done(task);
+    return 0;
+}
+
+/* ---- submission ---- */
+
+static void fail(const char *what)
+{
+    weir__fatal("a target task cannot be %s: %s", what, weir_error_text());
+}
+
+/* @handle_out: NULL, or where a handle is wanted. */
+static void submit_early(struct weir__target_task *task, struct weir_scope *scope, struct weir_device *device,
+                         const struct weir__depends *depends, struct weir_task **handle_out)
+{
+    struct weir_task_options options = {.size = sizeof options, .complete = on_complete, .complete_arg = task};
+    struct weir__target_task *outer = submitting;
+    task->mode = EARLY;
+    submitting = task;
+    if (weir_task_submit(scope, device, depends->at, depends->n, issue, task, &options, handle_out)) fail("submitted");
+    submitting = outer;
+}
+
+static void submit_waiting(struct weir__target_task *task, struct weir_scope *scope,
+                           const struct weir__depends *depends, enum weir__learned what, struct weir_task **handle_out)
+{
+    struct weir__thread *thread = weir__runtime_thread();
+    weir__count(what == WEIR__LEARNED_HOST     ? &thread->counts.host
+                : what == WEIR__LEARNED_MAPPER ? &thread->counts.mapper
+                                               : &thread->counts.first);
+    task->mode = WAITING;
+    atomic_store_explicit(&task->parts, 2, memory_order_relaxed); /* published by the queue, or our own */
+    bool at_once = what == WEIR__LEARNED_NOTHING && weir__scope_is_clear(scope, depends->at, depends->n, false);
+    if (!at_once && weir__task_behind(scope, depends->at, depends->n, false, run_waiting, task, NULL))
+        fail("submitted");
+    if (weir_task_external(scope, depends->at, depends->n, NULL, &task->node)) fail("submitted");
+    if (handle_out) *handle_out = weir_task_retain(task->node);
+    if (at_once) run_waiting(task);
+    part_done(task);
+}
+
+/* The kind of the entry, and the device if it may run early. */
+static enum weir__learned look_up(const struct weir__target_task *task, struct weir__target **target_out)
+{
+    enum weir__learned what = weir__learned_get(task->entry, task->device);
+    *target_out = what == WEIR__LEARNED_OFFLOADS ? weir__runtime_target(task->device) : NULL;
+    return what == WEIR__LEARNED_OFFLOADS && !*target_out ? WEIR__LEARNED_HOST : what;
+}
+
+void weir__target_task_submit(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *abi_task, int32_t n,
+                              const struct weir__abi_depend *list, int32_t nnoalias,
+                              const struct weir__abi_depend *noalias)
+{
+    struct weir__target_task *task = of(abi_task);
+    struct weir__siblings *siblings = weir__siblings_get(gtid);
+    struct weir__depends depends;
+    struct weir__target *target;
+    struct weir_task *handle = NULL;
+    bool included = weir__libomp()->in_final();
+    enum weir__learned what = look_up(task, &target);
+    enum weir__depends_use use = what == WEIR__LEARNED_OFFLOADS ? WEIR__DEPENDS_DEVICE : WEIR__DEPENDS_WAITING;
+    if (!siblings || weir__depends_decode(&depends, n, list, nnoalias, noalias, use)) weir__fatal("out of memory");
+    task->anchor = weir__anchor_add(siblings, where, gtid);
+    if (!task->anchor) weir__fatal("out of memory");
+    if (what == WEIR__LEARNED_OFFLOADS)
+        submit_early(task, siblings->scope, target->device, &depends, included ? &handle : NULL);
+    else
+        submit_waiting(task, siblings->scope, &depends, what, included ? &handle : NULL);
+    if (handle) {
+        weir__count(&weir__runtime_thread()->counts.included);
+        int rc = weir_task_wait(handle); /* a failure has ended the program */
+        (void)rc;
+        weir_task_release(handle);
+    }
+    weir__depends_fini(&depends);
+    weir__siblings_leave(siblings);
+}
+
+/* ---- constructs ---- */
+
+struct weir__target_task *weir__target_task_current(void)
+{
+    return current;
+}
+
+bool weir__target_task_on_host(const struct weir__target_task *task)
+{
+    return task->bracket != NULL;
+}
+
+static void on_part_complete(struct weir_task *node, int status, void *arg)
+{
+    (void)node;
+    struct weir__construct *construct = arg;
+    struct weir__target_task *task = construct->owner;
+    check(task, status);
+    weir__construct_finish(construct);
+    part_done(task);
+}
+
+/* Everything that the task waits for on its stream has happened. */
+static void wait_for_predecessors(struct weir__target_task *task)
+{
+    struct weir__point point;
+    if (task->mode != EARLY) return; /* they are complete */
+    int rc = weir__task_mark(task->node, &point);
+    if (!rc) rc = weir__point_wait(weir__runtime_peek()->context, point);
+    check(task, rc);
+}
+
+int weir__target_task_open(struct weir__target_task *task, struct weir__target *target, const char *name, bool nowait,
+                           struct weir__construct **construct_out)
+{
+    *construct_out = NULL;
+    if (!nowait) return WEIR_OK; /* of a function that the region calls on the host */
+    bool early = task->mode == EARLY && !task->bracket;
+    if (early && (task->construct || target != weir__runtime_target(task->device))) {
+        /* A second one, or on another device than the task names: the caller does it in the usual way. */
+        wait_for_predecessors(task);
+        task->offloaded = true;
+        return WEIR_OK;
+    }
+    struct weir__construct *construct = weir__construct_take(target, name);
+    if (!construct) return weir__fail(WEIR_E_NO_MEMORY, "no memory for a construct");
+    construct->owner = task;
+    task->name = name;
+    if (early) {
+        construct->task = task->node;
+    } else {
+        struct weir_task_options options = {
+            .size = sizeof options, .name = name, .complete = on_part_complete, .complete_arg = construct};
+        int rc = weir_task_begin(weir__runtime_thread()->scope, target->device, NULL, 0, &options, &construct->task);
+        if (rc) {
+            weir__construct_give(construct);
+            return rc;
+        }
+        atomic_fetch_add_explicit(&task->parts, 1, memory_order_relaxed); /* ours is still there */
+    }
+    *construct_out = construct;
+    return WEIR_OK;
+}
+
+void weir__target_task_close(struct weir__target_task *task, struct weir__construct *construct)
+{
+    task->offloaded = true;
+    if (task->mode == EARLY) {
+        if (construct->region.needed)
+            task->construct = construct;
+        else
+            weir__construct_finish(construct);
+        return;
+    }
+    int rc = weir_task_end(construct->task);
+    (void)rc; /* its completion tells */
+}
+
+void weir__target_task_to_host(struct weir__target_task *task)
+{
+    task->on_host = true;
+    if (task->mode != EARLY || task->bracket) return;
+    weir__count(&weir__runtime_thread()->counts.refused);
+    wait_for_predecessors(task);
+    bracket_open(task, weir__libomp()->global_thread_num(NULL));
+}
+
+void weir__target_task_maps(struct weir__target_task *task)
+{
+    if (!task->mapped) wait_for_predecessors(task);
+    task->mapped = true;
+}

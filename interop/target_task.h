@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef WEIR_INTEROP_TARGET_TASK_H
+#define WEIR_INTEROP_TARGET_TASK_H
+
+/*
+ * A target task with nowait, as weir's own: libomp does not see it (but see anchor.h). Its routine, which the compiler
+ * made, does nothing but call the façade for one construct, so it runs when that can be queued on a stream: as soon as
+ * its predecessors are issued. The construct finds the task by weir__target_task_current().
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct weir__abi_depend;
+struct weir__abi_ident;
+struct weir__abi_task;
+struct weir__construct;
+struct weir__target;
+struct weir__target_task;
+struct weir__thread;
+
+/*
+ * Memory for a task, laid out as libomp does it. Arguments as __kmpc_omp_target_task_alloc(). NULL without memory.
+ * Any thread of libomp.
+ */
+struct weir__abi_task *weir__target_task_alloc(int32_t gtid, int32_t flags, size_t bytes, size_t shareds,
+                                               int32_t (*entry)(int32_t gtid, void *task), int64_t device);
+/* A thread ends: free its unused memory. */
+void weir__target_task_free_pool(struct weir__thread *thread);
+/* Was it made by weir__target_task_alloc()? */
+bool weir__target_task_is(const struct weir__abi_task *task);
+/* The generating task hands it over; it is not the caller's any more. May run the routine. Never waits for
+ * predecessors, except for a task of a final one. */
+void weir__target_task_submit(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task, int32_t n,
+                              const struct weir__abi_depend *depends, int32_t nnoalias,
+                              const struct weir__abi_depend *noalias);
+
+/* ---- for constructs ---- */
+
+/* The target task whose routine the calling thread runs, or NULL. */
+struct weir__target_task *weir__target_task_current(void);
+/* Does its routine run as a task of libomp's, so that host code may follow? */
+bool weir__target_task_on_host(const struct weir__target_task *task);
+/*
+ * A construct for the current task, to be closed by weir__target_task_close(). *construct_out is NULL if it is none of
+ * the task's: the caller opens one in the usual way.
+ */
+int weir__target_task_open(struct weir__target_task *task, struct weir__target *target, const char *name, bool nowait,
+                           struct weir__construct **construct_out);
+void weir__target_task_close(struct weir__target_task *task, struct weir__construct *construct);
+/* The construct will run on the host, now: BLOCKS until the task's predecessors are complete. */
+void weir__target_task_to_host(struct weir__target_task *task);
+/* A mapper is about to read the host's data: BLOCKS until the task's predecessors are complete. */
+void weir__target_task_maps(struct weir__target_task *task);
+
+#endif
