@@ -101,10 +101,10 @@ void weir__wait_until(struct weir_context *context, struct weir__pool *pool, str
     wait_until(context, pool, runner, done, arg, 0);
 }
 
-bool weir__scope_wait_until(struct weir_scope *scope, bool (*done)(void *arg), void *arg, uint64_t limit_ns)
+bool weir__scope_wait_until(struct weir_scope *scope, bool (*done)(void *arg), void *arg, uint64_t limit_ns, bool whole)
 {
     weir__scope_own(scope);
-    if (limit_ns == 0 && !done(arg)) weir__scope_sync_recent(scope, &scope->runner);
+    if (whole && limit_ns == 0 && !done(arg)) weir__scope_sync_recent(scope, &scope->runner);
     wait_until(scope->context, scope->pool, &scope->runner, done, arg, limit_ns);
     return done(arg);
 }

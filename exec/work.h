@@ -70,10 +70,11 @@ void weir__scope_never_wait(struct weir_scope *scope);
 /* Is nothing of the scope in flight, as far as that was noticed? Any thread. Never blocks. */
 bool weir__scope_is_idle(const struct weir_scope *scope);
 /*
- * Wait until @done says so, at most @limit_ns (0: no limit): run ready host tasks and, where the backend can, device work;
- * else sleep until tasks of the scope complete. The thread that submits. Returns what @done said last. BLOCKS.
+ * Wait until @done says so: run ready host tasks, else sleep until tasks of the scope complete; with a limit, return after
+ * one sleep of that length. @whole: it waits for all that is in flight, so that device work may be run here where the
+ * backend can. The thread that submits. Returns what @done said last. BLOCKS.
  */
-bool weir__scope_wait_until(struct weir_scope *scope, bool (*done)(void *arg), void *arg, uint64_t limit_ns);
+bool weir__scope_wait_until(struct weir_scope *scope, bool (*done)(void *arg), void *arg, uint64_t limit_ns, bool whole);
 
 /* Add a backend's devices to a context, behind those it has; before the first scope. @backend is borrowed and must
  * outlive the context. Used by tests and benchmarks (mock) and by the context itself. */

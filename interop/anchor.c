@@ -5,21 +5,26 @@
 #include <stdlib.h>
 
 #include "interop/abi.h"
+#include "interop/frame.h"
 #include "interop/libomp.h"
 #include "interop/runtime.h"
 #include "interop/siblings.h"
 
 /*
- * .word counts: 2 per task in flight, 1 for the siblings' reference.
+ * .word counts: TASK for each task in flight, HELD while the proxy stays open without any, OWNED for the siblings'
+ * reference.
  *
- * Argument. .proxy is written by the generating thread only while no task is in flight, and published with the first
- * one (A1). Whoever takes a task away has read .proxy before (A2), while its own task kept it as it was; if it was the
- * last, the proxy is its to complete. The generating thread adds a task with compare and exchange: it either finds some
- * in flight, and they keep the proxy open, or none, and then whoever took the last one has its own copy of the old
- * proxy and does not touch the anchor again, unless the siblings have dropped it, and then it is that thread's to free.
+ * Argument. .proxy is written by the generating thread only while no task is in flight and nothing is held, and
+ * published with the first task (A1). Whoever takes a task away has read .proxy before (A2), while its own task kept it
+ * as it was; if it was the last and nothing is held, the proxy is its to complete. The generating thread adds a task
+ * with compare and exchange: either the proxy is kept open, by tasks or a hold, or whoever took the last one has its
+ * own copy of the old proxy and does not touch the anchor again, unless the siblings have dropped it, and then it is
+ * that thread's to free. Who ends a hold (A3) completes the proxy if no task is in flight, else the last task's end
+ * finds it not held.
  */
-#define TASK  UINT64_C(2)
 #define OWNED UINT64_C(1)
+#define HELD  UINT64_C(2)
+#define TASK  UINT64_C(4)
 
 struct weir__anchor {
     _Atomic uint64_t word;
@@ -47,24 +52,48 @@ struct weir__anchor *weir__anchor_add(struct weir__siblings *siblings, struct we
 {
     struct weir__anchor *anchor = siblings->anchor ? siblings->anchor : make(siblings);
     if (!anchor) return NULL;
+    /* Relaxed: the other side of these is A1, or this thread's own. */
     uint64_t word = atomic_load_explicit(&anchor->word, memory_order_relaxed);
-    while (word >= TASK)
+    while (word & ~OWNED)
         if (atomic_compare_exchange_weak_explicit(&anchor->word, &word, word + TASK, memory_order_relaxed,
                                                   memory_order_relaxed))
             return anchor;
     anchor->proxy = weir__libomp()->task_alloc(where, gtid, WEIR__ABI_TASK_PROXY, sizeof *anchor->proxy, 0, nothing);
     if (!anchor->proxy) return NULL;
-    atomic_store_explicit(&anchor->word, OWNED + TASK, memory_order_release); /* A1 */
+    uint64_t held = weir__frame_covers(siblings) ? HELD : 0;
+    atomic_store_explicit(&anchor->word, OWNED + TASK + held, memory_order_release); /* A1 */
     return anchor;
 }
 
 void weir__anchor_drop(struct weir__anchor *anchor)
 {
     struct weir__abi_task *proxy = anchor->proxy; /* A2: the task came here after A1 */
+    /* Acquire/release: the last one completes for all of them; pairs with itself and A3. */
     uint64_t word = atomic_fetch_sub_explicit(&anchor->word, TASK, memory_order_acq_rel) - TASK;
-    if (word >= TASK) return;
+    if (word & ~OWNED) return;
     if (!word) free(anchor);
     weir__libomp()->proxy_completed(proxy);
+}
+
+static void release(struct weir__anchor *anchor, int32_t gtid)
+{
+    struct weir__abi_task *proxy = anchor->proxy;
+    uint64_t word = atomic_fetch_and_explicit(&anchor->word, ~HELD, memory_order_acq_rel); /* A3 */
+    if ((word & ~OWNED) == HELD) weir__libomp()->own_proxy_completed(gtid, proxy);
+}
+
+void weir__anchor_release(struct weir__siblings *siblings, int32_t gtid, bool all)
+{
+    struct weir__anchor *anchor = siblings->anchor;
+    for (; anchor; anchor = all ? anchor->outer : NULL) /* Relaxed: the hold is this thread's own. */
+        if (atomic_load_explicit(&anchor->word, memory_order_relaxed) & HELD) release(anchor, gtid);
+}
+
+bool weir__anchor_is_held(const struct weir__siblings *siblings)
+{
+    const struct weir__anchor *anchor = siblings->anchor;
+    while (anchor && !(atomic_load_explicit(&anchor->word, memory_order_relaxed) & HELD)) anchor = anchor->outer;
+    return anchor != NULL;
 }
 
 bool weir__anchor_is_idle(const struct weir__anchor *anchor)

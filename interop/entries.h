@@ -134,6 +134,16 @@ void __kmpc_omp_taskwait_deps_51(struct weir__abi_ident *where, int32_t gtid, in
                                  int32_t nowait);
 void __kmpc_omp_wait_deps(struct weir__abi_ident *where, int32_t gtid, int32_t n, struct weir__abi_depend *depends,
                           int32_t nnoalias, struct weir__abi_depend *noalias);
+void __kmpc_fork_call(struct weir__abi_ident *where, int32_t n,
+                      void (*microtask)(int32_t *gtid, int32_t *tid, ...), ...);
+int32_t __kmpc_barrier_master(struct weir__abi_ident *where, int32_t gtid);
+int32_t __kmpc_barrier_master_nowait(struct weir__abi_ident *where, int32_t gtid);
+void __kmpc_end_barrier_master(struct weir__abi_ident *where, int32_t gtid);
+int32_t __kmpc_reduce(struct weir__abi_ident *where, int32_t gtid, int32_t n, size_t bytes, void *data,
+                      void (*function)(void *to, void *from), void *lock);
+void __kmpc_end_reduce(struct weir__abi_ident *where, int32_t gtid, void *lock);
+void __kmpc_copyprivate(struct weir__abi_ident *where, int32_t gtid, size_t bytes, void *data,
+                        void (*function)(void *to, void *from), int32_t did_it);
 void __kmpc_barrier(struct weir__abi_ident *where, int32_t gtid);
 int32_t __kmpc_cancel_barrier(struct weir__abi_ident *where, int32_t gtid);
 void __kmpc_taskgroup(struct weir__abi_ident *where, int32_t gtid);

@@ -9,6 +9,7 @@
 #include <exec/work.h>
 
 #include "interop/abi.h"
+#include "interop/frame.h"
 #include "interop/learned.h"
 #include "interop/libomp.h"
 #include "interop/runtime.h"
@@ -36,18 +37,6 @@ static struct trailer *trailer_of(const struct weir__abi_task *task)
     return (struct trailer *)task->shareds - 1;
 }
 
-struct weir__abi_task *weir__host_task_alloc(struct weir__abi_ident *where, int32_t gtid, int32_t flags, size_t bytes,
-                                             size_t shareds, weir__task_routine entry)
-{
-    size_t more = ((bytes + 7) & ~(size_t)7) + sizeof(struct trailer);
-    struct weir__abi_task *task = weir__libomp()->task_alloc(where, gtid, flags, more, shareds ? shareds : 1, entry);
-    newest.task = task;
-    newest.returns_once = flags & WEIR__ABI_TASK_TIED && !(flags & WEIR__ABI_TASK_DETACHABLE);
-    return task;
-}
-
-/* ---- the end of one ---- */
-
 static void finished(struct weir__siblings *siblings, struct weir_task *node)
 {
     int rc = weir_task_fulfill(node, 0);
@@ -55,13 +44,31 @@ static void finished(struct weir__siblings *siblings, struct weir_task *node)
     atomic_fetch_sub_explicit(&siblings->hosted, 1, memory_order_relaxed); /* a hint */
 }
 
-static int32_t followed(int32_t gtid, void *arg)
+/* Around the compiler's routine. The task may be gone when that has returned: it is untied and goes on elsewhere. */
+static int32_t run(int32_t gtid, void *arg)
 {
     struct trailer trailer = *trailer_of(arg);
+    struct weir__frame frame;
+    weir__frame_enter(&frame, gtid);
     int32_t result = trailer.routine(gtid, arg);
-    finished(trailer.siblings, trailer.node);
+    weir__frame_leave(&frame, gtid, false);
+    if (trailer.node) finished(trailer.siblings, trailer.node);
     return result;
 }
+
+struct weir__abi_task *weir__host_task_alloc(struct weir__abi_ident *where, int32_t gtid, int32_t flags, size_t bytes,
+                                             size_t shareds, weir__task_routine entry)
+{
+    size_t more = ((bytes + 7) & ~(size_t)7) + sizeof(struct trailer);
+    struct weir__abi_task *task = weir__libomp()->task_alloc(where, gtid, flags, more, shareds ? shareds : 1, run);
+    if (!task) return NULL;
+    *trailer_of(task) = (struct trailer){entry, NULL, NULL};
+    newest.task = task;
+    newest.returns_once = flags & WEIR__ABI_TASK_TIED && !(flags & WEIR__ABI_TASK_DETACHABLE);
+    return task;
+}
+
+/* ---- the end of one ---- */
 
 /* A task of libomp behind one whose end its routine does not tell: detached, untied, or cancelled before it begins. */
 struct listener {
@@ -188,8 +195,8 @@ static int32_t hand_over(struct weir__abi_ident *where, int32_t gtid, struct wei
 {
     const struct weir__libomp *libomp = weir__libomp();
     if (followed_by_routine) {
-        *trailer_of(task) = (struct trailer){task->routine, node, siblings};
-        task->routine = followed;
+        trailer_of(task)->node = node;
+        trailer_of(task)->siblings = siblings;
         return libomp->task_with_deps(where, gtid, task, list->n, list->at, 0, NULL);
     }
     struct weir__abi_depend end = {.base = (intptr_t)task, .bytes = 1, .flags = WEIR__ABI_DEPEND_INOUT};

@@ -44,7 +44,18 @@ struct weir__libomp {
     int32_t (*taskyield)(struct weir__abi_ident *where, int32_t gtid, int end_part);
     void (*task_begin_if0)(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task);
     void (*task_complete_if0)(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task);
-    void (*proxy_completed)(struct weir__abi_task *task); /* from any thread */
+    void (*proxy_completed)(struct weir__abi_task *task);                   /* from any thread */
+    void (*own_proxy_completed)(int32_t gtid, struct weir__abi_task *task); /* from a thread of its team */
+    void (*fork_call)(struct weir__abi_ident *where, int32_t n, void (*microtask)(int32_t *gtid, int32_t *tid, ...),
+                      ...);
+    int32_t (*reduce)(struct weir__abi_ident *where, int32_t gtid, int32_t n, size_t bytes, void *data,
+                      void (*function)(void *to, void *from), void *lock);
+    void (*end_reduce)(struct weir__abi_ident *where, int32_t gtid, void *lock);
+    int32_t (*barrier_master)(struct weir__abi_ident *where, int32_t gtid);
+    int32_t (*barrier_master_nowait)(struct weir__abi_ident *where, int32_t gtid);
+    void (*end_barrier_master)(struct weir__abi_ident *where, int32_t gtid);
+    void (*copyprivate)(struct weir__abi_ident *where, int32_t gtid, size_t bytes, void *data,
+                        void (*function)(void *to, void *from), int32_t did_it);
     void (*set_thread_limit)(struct weir__abi_ident *where, int32_t gtid, int32_t limit);
     void *(*taskred_init)(int32_t gtid, int32_t n, void *data);
     void *(*taskred_modifier_init)(struct weir__abi_ident *where, int32_t gtid, int32_t is_worksharing, int32_t n,
@@ -53,6 +64,7 @@ struct weir__libomp {
     void *(*completion_event)(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task);
     void (*fulfill_event)(void *event); /* from any thread */
     int (*in_final)(void);
+    int (*in_explicit_task)(void);
     int (*cancellation)(void);
     int (*num_threads)(void);
 };

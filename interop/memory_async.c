@@ -20,9 +20,6 @@
  */
 #define FAILED (-1)
 
-/* No device: for what is copied by the host, on its own or between devices that cannot do it. */
-#define BY_HOST (-2)
-
 struct async {
     struct weir__abi_task task; /* libomp's; the rest is private to the task and freed with it */
     bool is_fill;
@@ -43,11 +40,12 @@ static int32_t routine(int32_t gtid, void *arg)
     return 0;
 }
 
+/* Between devices that cannot do it the host copies. */
 static int64_t device_of(const struct weir__transfer *transfer)
 {
     const struct weir__target *to = transfer->to_target, *from = transfer->from_target;
-    if (to && from && weir__device_ops_of(to->device) != weir__device_ops_of(from->device)) return BY_HOST;
-    return to ? to->number : from ? from->number : BY_HOST;
+    if (to && from && weir__device_ops_of(to->device) != weir__device_ops_of(from->device)) return WEIR__TARGET_BY_HOST;
+    return to ? to->number : from ? from->number : WEIR__TARGET_BY_HOST;
 }
 
 static struct async *async_alloc(const struct weir__transfer *from, int32_t gtid)

@@ -16,6 +16,7 @@
 #include "interop/libomp.h"
 #include "interop/mapping.h"
 #include "interop/registry.h"
+#include "interop/shim.h"
 #include "interop/siblings.h"
 #include "interop/target_task.h"
 
@@ -372,6 +373,10 @@ void weir__runtime_drain_all(void)
     if (atomic_load_explicit(&forked, memory_order_relaxed) || weir__runtime_in_kernel()) return;
     /* Target tasks wait in libomp for their predecessors: OpenMP 5.2 section 15.5, taskwait, finishes them too. */
     const struct weir__libomp *libomp = weir__libomp_find();
-    if (libomp && libomp->taskwait) libomp->taskwait(NULL, libomp->global_thread_num(NULL));
+    if (libomp && libomp->taskwait) {
+        int32_t gtid = libomp->global_thread_num(NULL);
+        if (weir__shim_is_on()) weir__shim_settle(NULL, gtid);
+        libomp->taskwait(NULL, gtid);
+    }
     weir__runtime_drain();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interop/shim.h"
 
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "interop/abi.h"
 #include "interop/anchor.h"
 #include "interop/entries.h"
+#include "interop/frame.h"
 #include "interop/host_task.h"
 #include "interop/libomp.h"
 #include "interop/registry.h"
@@ -71,6 +73,11 @@ static bool has_news(void *arg)
            atomic_load_explicit(&settling->siblings->opened, memory_order_acquire) != settling->opened;
 }
 
+static bool is_idle(void *scope)
+{
+    return weir__scope_is_idle(scope);
+}
+
 /*
  * Wait until @done, or as long as libomp has nothing that only this thread can run: sleep until device work completes,
  * a gate opens or, if there may be tasks of the host, a little while has passed, and run what libomp has ready.
@@ -87,27 +94,22 @@ static void settle(struct weir__siblings *siblings, struct weir__abi_ident *wher
         if (alone && atomic_load_explicit(&siblings->hosted, memory_order_relaxed)) return; /* only we finish them */
         settling.opened = atomic_load_explicit(&siblings->opened, memory_order_acquire);    /* as in has_news() */
         if (!alone) libomp->taskyield(where, gtid, 0);
-        weir__scope_wait_until(siblings->scope, has_news, &settling, alone ? 0 : TICK_NS);
+        weir__scope_wait_until(siblings->scope, has_news, &settling, alone ? 0 : TICK_NS, done == is_idle);
     }
 }
 
-static bool is_idle(void *scope)
-{
-    return weir__scope_is_idle(scope);
-}
-
-/* All that the generating task has in flight. */
-static void settle_all(struct weir__abi_ident *where, int32_t gtid)
+void weir__shim_settle(struct weir__abi_ident *where, int32_t gtid)
 {
     struct weir__siblings *siblings = weir__siblings_find(gtid);
     if (!siblings) return;
     if (!is_idle(siblings->scope)) settle(siblings, where, gtid, is_idle, siblings->scope);
+    weir__anchor_release(siblings, gtid, true);
     weir__siblings_leave(siblings);
 }
 
 void weir__shim_drain(void)
 {
-    if (weir__shim_is_on()) settle_all(NULL, weir__libomp()->global_thread_num(NULL));
+    if (weir__shim_is_on()) weir__shim_settle(NULL, weir__libomp()->global_thread_num(NULL));
     weir__runtime_drain();
 }
 
@@ -169,6 +171,7 @@ static void group_settle(struct weir__abi_ident *where, int32_t gtid)
     struct weir__siblings *siblings = weir__siblings_find(gtid);
     if (!siblings) return;
     if (siblings->anchor) settle(siblings, where, gtid, is_group_idle, siblings->anchor);
+    weir__anchor_release(siblings, gtid, false);
     weir__siblings_leave(siblings);
 }
 
@@ -246,7 +249,7 @@ WEIR__EXPORT int32_t __kmpc_omp_task_with_deps(struct weir__abi_ident *where, in
 
 WEIR__EXPORT int32_t __kmpc_omp_taskwait(struct weir__abi_ident *where, int32_t gtid)
 {
-    if (weir__shim_is_on()) settle_all(where, gtid);
+    if (weir__shim_is_on()) weir__shim_settle(where, gtid);
     return weir__libomp()->taskwait(where, gtid);
 }
 
@@ -266,16 +269,110 @@ WEIR__EXPORT void __kmpc_omp_wait_deps(struct weir__abi_ident *where, int32_t gt
     weir__libomp()->wait_deps(where, gtid, n, depends, nnoalias, noalias);
 }
 
+static void before_barrier(struct weir__abi_ident *where, int32_t gtid)
+{
+    if (weir__shim_is_on()) weir__shim_settle(where, gtid);
+}
+
 WEIR__EXPORT void __kmpc_barrier(struct weir__abi_ident *where, int32_t gtid)
 {
-    if (weir__shim_is_on()) settle_all(where, gtid);
+    before_barrier(where, gtid);
     weir__libomp()->barrier(where, gtid);
 }
 
 WEIR__EXPORT int32_t __kmpc_cancel_barrier(struct weir__abi_ident *where, int32_t gtid)
 {
-    if (weir__shim_is_on()) settle_all(where, gtid);
+    before_barrier(where, gtid);
     return weir__libomp()->cancel_barrier(where, gtid);
+}
+
+WEIR__EXPORT int32_t __kmpc_barrier_master(struct weir__abi_ident *where, int32_t gtid)
+{
+    before_barrier(where, gtid);
+    return weir__libomp()->barrier_master(where, gtid);
+}
+
+WEIR__EXPORT int32_t __kmpc_barrier_master_nowait(struct weir__abi_ident *where, int32_t gtid)
+{
+    before_barrier(where, gtid);
+    return weir__libomp()->barrier_master_nowait(where, gtid);
+}
+
+WEIR__EXPORT void __kmpc_end_barrier_master(struct weir__abi_ident *where, int32_t gtid)
+{
+    before_barrier(where, gtid);
+    weir__libomp()->end_barrier_master(where, gtid);
+}
+
+WEIR__EXPORT int32_t __kmpc_reduce(struct weir__abi_ident *where, int32_t gtid, int32_t n, size_t bytes, void *data,
+                                   void (*function)(void *to, void *from), void *lock)
+{
+    before_barrier(where, gtid);
+    return weir__libomp()->reduce(where, gtid, n, bytes, data, function, lock);
+}
+
+WEIR__EXPORT void __kmpc_end_reduce(struct weir__abi_ident *where, int32_t gtid, void *lock)
+{
+    before_barrier(where, gtid);
+    weir__libomp()->end_reduce(where, gtid, lock);
+}
+
+WEIR__EXPORT void __kmpc_copyprivate(struct weir__abi_ident *where, int32_t gtid, size_t bytes, void *data,
+                                     void (*function)(void *to, void *from), int32_t did_it)
+{
+    before_barrier(where, gtid);
+    weir__libomp()->copyprivate(where, gtid, bytes, data, function, did_it);
+}
+
+/* ---- …: parallel regions ---- */
+
+enum { FEW_ARGUMENTS = 8, MOST_ARGUMENTS = 64 };
+
+struct region {
+    void (*microtask)(int32_t *gtid, int32_t *tid, ...);
+    int32_t n;
+    void **args;
+};
+
+/* A function of the x86-64 ABI does not mind more arguments than it has. */
+#define ARGUMENTS_8(a) (a)[0], (a)[1], (a)[2], (a)[3], (a)[4], (a)[5], (a)[6], (a)[7]
+#define ARGUMENTS_64(a)                                                                                                \
+    ARGUMENTS_8(a), ARGUMENTS_8((a) + 8), ARGUMENTS_8((a) + 16), ARGUMENTS_8((a) + 24), ARGUMENTS_8((a) + 32),         \
+        ARGUMENTS_8((a) + 40), ARGUMENTS_8((a) + 48), ARGUMENTS_8((a) + 56)
+
+/* What each thread of the team runs: the program's function, with its end noticed. */
+static void in_region(int32_t *gtid, int32_t *tid, ...)
+{
+    va_list list;
+    va_start(list, tid);
+    const struct region *region = va_arg(list, const struct region *);
+    va_end(list);
+    struct weir__frame frame;
+    weir__frame_enter(&frame, *gtid);
+    if (region->n <= FEW_ARGUMENTS)
+        region->microtask(gtid, tid, ARGUMENTS_8(region->args));
+    else
+        region->microtask(gtid, tid, ARGUMENTS_64(region->args));
+    weir__frame_leave(&frame, *gtid, true);
+}
+
+WEIR__EXPORT void __kmpc_fork_call(struct weir__abi_ident *where, int32_t n,
+                                   void (*microtask)(int32_t *gtid, int32_t *tid, ...), ...)
+{
+    void *args[MOST_ARGUMENTS];
+    va_list list;
+    if (n > MOST_ARGUMENTS) weir__fatal("a parallel region with %d arguments is not supported", n);
+    va_start(list, microtask);
+    for (int32_t i = 0; i < n; i++) args[i] = va_arg(list, void *);
+    for (int32_t i = n; i < (n <= FEW_ARGUMENTS ? FEW_ARGUMENTS : MOST_ARGUMENTS); i++) args[i] = NULL;
+    va_end(list);
+    struct region region = {microtask, n, args};
+    if (weir__shim_is_on())
+        weir__libomp()->fork_call(where, 1, in_region, &region);
+    else if (n <= FEW_ARGUMENTS)
+        weir__libomp()->fork_call(where, n, microtask, ARGUMENTS_8(args));
+    else
+        weir__libomp()->fork_call(where, n, microtask, ARGUMENTS_64(args));
 }
 
 /* ---- …: taskgroups ---- */

@@ -10,9 +10,16 @@
  */
 
 #include <stdbool.h>
+#include <stdint.h>
+
+struct weir__abi_ident;
 
 /* Decides at the first call in a program with target code; a load afterwards. Any thread. */
 bool weir__shim_is_on(void);
+
+/* Wait for all that the generating task which the calling thread executes has in flight here, but for tasks that only
+ * libomp can run; libomp then knows of its end. BLOCKS; runs tasks. */
+void weir__shim_settle(struct weir__abi_ident *where, int32_t gtid);
 
 /*
  * Wait for the work of all threads, and for what the calling thread's generating task has with libomp. Tasks that wait

@@ -92,7 +92,7 @@ static struct weir__siblings *take(void)
         if (!weir__scope_is_idle(siblings->scope)) continue;
         /* Acquire: pairs with the release in leave(). */
         if (!atomic_compare_exchange_strong(&siblings->pins, &nobody, TAKEN)) continue;
-        if (weir__scope_is_idle(siblings->scope)) return siblings;
+        if (weir__scope_is_idle(siblings->scope) && !weir__anchor_is_held(siblings)) return siblings;
         atomic_fetch_sub(&siblings->pins, TAKEN);
     }
     return NULL;

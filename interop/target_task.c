@@ -267,11 +267,12 @@ static void submit_waiting(struct weir__target_task *task, struct weir_scope *sc
     part_done(task);
 }
 
-/* The kind of the entry, and the device if it may run early. */
+/* The kind of the entry, and the device if it may run early. The images are loaded here: a worker might wait for the
+ * dynamic linker's lock while somebody who unloads a library waits for the worker. */
 static enum weir__learned look_up(const struct weir__target_task *task, struct weir__target **target_out)
 {
     enum weir__learned what = weir__learned_get(task->entry, task->device);
-    *target_out = what == WEIR__LEARNED_OFFLOADS ? weir__runtime_target(task->device) : NULL;
+    *target_out = task->device == WEIR__TARGET_BY_HOST ? NULL : weir__runtime_target(task->device);
     return what == WEIR__LEARNED_OFFLOADS && !*target_out ? WEIR__LEARNED_HOST : what;
 }
 

@@ -20,6 +20,9 @@ struct weir__target;
 struct weir__target_task;
 struct weir__thread;
 
+/* No device: what such a task does is done by the host. */
+#define WEIR__TARGET_BY_HOST INT64_C(-0x80000000)
+
 /*
  * Memory for a task, laid out as libomp does it. Arguments as __kmpc_omp_target_task_alloc(). NULL without memory.
  * Any thread of libomp.
