@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # run.sh <graphs> <first seed> <lib folder> [<folder>]: generate that many random task graphs, compile them for the CPU
-# device and run them on weir: as the drop-in, preloaded, and, of every fourth program, with what only weir before libomp
-# gets right. The source of the first program that fails is kept in <folder> (default: the current one).
+# device and run them on weir: as the drop-in, preloaded, and, of every fourth program, with what only weir before
+# libomp gets right. The source of the first program that fails is kept in <folder> (default: the current one).
 # Environment: WEIR_TEST_CLANG, WEIR_TEST_LIMIT (seconds of one run), SEED and REPEAT (tests/openmp/task_check.h),
-# WEIR_TEST_HELPERS=1 (the drop-in also with the hidden helper threads of libomp, which hang in about one run of a hundred),
+# WEIR_TEST_HELPERS=1 (the drop-in also with the hidden helper threads of libomp, which now and then hang by themselves),
 # WEIR_TEST_DROPIN (another folder with libomptarget.so.22.1 to run on), WEIR_TEST_PRELOAD=0 (the drop-in only).
 # Exit codes: 0, 1, 77 (skipped, with a reason).
 set -u
