@@ -391,7 +391,7 @@ int weir__issue_close(struct weir__runner *runner, struct weir_task *task, bool 
     bool                 late = runner != &scope->runner;
     uint64_t             position, point;
     uintptr_t            successors;
-    bool                 wanted;
+    bool                 wanted, quiet = (weir__task_flags(task) & WEIR__TASK_QUIET) != 0;
     int                  rc = stream->ops->record(stream->handle, &position);
 
     if (rc != WEIR_OK) {
@@ -408,13 +408,14 @@ int weir__issue_close(struct weir__runner *runner, struct weir_task *task, bool 
     /* Sequentially consistent against the push on .completed in weir__node_link(): whoever comes later than this asks for
      * the notice itself (weir__task_want()), and if it comes before the stream knows the task, the stream is behind. */
     wanted = atomic_load_explicit(&task->node.completed, memory_order_seq_cst) != 0 ||
-             (weir__task_flags(task) & WEIR__TASK_HAS_CALLBACK) != 0 || late;
+             (!quiet && ((weir__task_flags(task) & WEIR__TASK_HAS_CALLBACK) != 0 || late));
     weir__stream_enter(stream, position, task);
     wanted |= weir__stream_is_behind(stream, position);
     if (!late) scope->recent[stream->id % 4] = point;
     if (flush && stream->ops->flush != NULL) stream->ops->flush(stream->handle);
     weir__stream_unlease(stream);
     if (wanted) weir__stream_want(stream, position);
+    else if (quiet) weir__stream_want_soon(stream, position);
     if (successors != 0) weir__runner_release(runner, successors, point, NULL);
     /* A submitter may wait for this in weir_task_begin(). Sequentially consistent: see wait.c. */
     if (late && atomic_load_explicit(&pool->waiters, memory_order_seq_cst) != 0) weir__pool_tell(pool);

@@ -7,6 +7,8 @@
 #include <exec/scope.h>
 #include <exec/submit.h>
 
+#define SOON 64 /* at most as many positions between two notices, where none in particular is wanted */
+
 #define FIRST_RING 64
 #define MAX_FAILED 4096
 
@@ -318,6 +320,29 @@ void weir__stream_want(struct weir__stream *stream, uint64_t position)
     weir__context_wake(context);
 }
 
+void weir__stream_want_soon(struct weir__stream *stream, uint64_t position)
+{
+    uint64_t none = 0;
+
+    /* Sequentially consistent against reached(): either it has taken .soon away and we ask, or it sees the position issued. */
+    if (atomic_load_explicit(&stream->soon, memory_order_seq_cst) != 0) return;
+    if (!atomic_compare_exchange_strong_explicit(&stream->soon, &none, position, memory_order_seq_cst, memory_order_relaxed)) return;
+    weir__stream_want(stream, position);
+}
+
+/* What was to be noticed soon is reached up to @position: ask for the next stretch. True: more is reached already. */
+static bool want_more(struct weir__stream *stream, uint64_t position)
+{
+    uint64_t soon = atomic_load_explicit(&stream->soon, memory_order_relaxed), issued, completed; /* the exchange decides */
+
+    if (soon == 0 || soon > position) return false;
+    if (!atomic_compare_exchange_strong_explicit(&stream->soon, &soon, 0, memory_order_seq_cst, memory_order_relaxed)) return false;
+    issued = atomic_load_explicit(&stream->issued, memory_order_seq_cst); /* see weir__stream_want_soon() */
+    completed = weir__stream_look(stream);
+    if (issued > completed) weir__stream_want_soon(stream, issued - completed > SOON ? completed + SOON : issued);
+    return completed > position;
+}
+
 /* Where neither memory nor threads are left, work that was queued is run by the thread that looks for it. */
 static void run_inline(struct weir_context *context)
 {
@@ -414,7 +439,9 @@ static void reached(void *owner, uint64_t position)
     struct weir__runner  runner = {.context = stream->device->context};
 
     if (atomic_load_explicit(&stream->issued, memory_order_acquire) < position) note_behind(stream, position);
-    retire_surely(stream, &runner);
+    do {
+        retire_surely(stream, &runner);
+    } while (want_more(stream, position) && (position = weir__stream_look(stream)) != 0);
     weir__runner_drain(&runner);
     weir__runner_flush(&runner);
 }

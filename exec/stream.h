@@ -38,6 +38,7 @@ struct weir__stream {
     pthread_mutex_t                retiring;
     _Atomic uint64_t               retired; /* newest position found reached; written under .retiring */
     _Atomic uint64_t               seen;    /* newest position that somebody saw reached; may be older than .retired */
+    _Atomic uint64_t               soon;    /* position of the notice that weir__stream_want_soon() has asked for, or 0 */
     _Atomic uint64_t               behind;  /* newest position that a notice came for before it was entered */
     uint64_t                      *failed;  /* positions of failed tasks, ascending; under failure_lock */
     uint32_t                       nfailed, cfailed;
@@ -117,6 +118,8 @@ static inline bool weir__stream_is_behind(const struct weir__stream *stream, uin
 bool weir__stream_retire(struct weir__stream *stream, struct weir__runner *runner);
 /* Have the tasks up to a position finished when it is reached: asks the backend for a notice. */
 void weir__stream_want(struct weir__stream *stream, uint64_t position);
+/* The same for a task that nobody waits for in particular: some time after the position is reached, without a notice for each. */
+void weir__stream_want_soon(struct weir__stream *stream, uint64_t position);
 /* All streams of the context. True if a task was finished. */
 bool weir__context_retire(struct weir_context *context, struct weir__runner *runner);
 /* If notices failed: look for what is done. True if a task was finished. */

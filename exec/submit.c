@@ -211,6 +211,7 @@ struct submission {
     struct weir_device             *device; /* NULL: host */
     uintptr_t                       function, arg;
     uint8_t                         kind, domain; /* of a task without device */
+    uint8_t                         flags;
 };
 
 static int check_after(const struct weir_context *context, const struct weir_task *task)
@@ -320,6 +321,7 @@ static inline __attribute__((always_inline)) int prepare(const struct submission
     task->node.function = s->function;
     task->arg = s->arg;
     if (s->options != NULL) apply_options(scope, task, s->options);
+    if (s->flags != 0) weir__task_set(task, s->flags);
     if (s->task_out != NULL) {
         weir__task_set(task, WEIR__TASK_HAS_HANDLE);
         atomic_store_explicit(&task->references, 2, memory_order_relaxed); /* not shared yet */
@@ -357,10 +359,20 @@ static int submit(const struct submission *s)
     return submit_kind(s);
 }
 
+int weir__task_submit_quiet(struct weir_scope *scope, struct weir_device *device, const struct weir_access *accesses,
+                            size_t naccesses, weir_issue_function issue, void *arg, weir_complete_function complete,
+                            void *complete_arg, struct weir_task **task_out)
+{
+    struct weir_task_options options = {.size = sizeof options, .complete = complete, .complete_arg = complete_arg};
+    struct submission s = {scope, accesses, naccesses, &options, task_out, device, (uintptr_t)issue, (uintptr_t)arg, WEIR__TASK_ISSUE, 0, WEIR__TASK_QUIET};
+
+    return submit_kind(&s);
+}
+
 int weir_task_host(struct weir_scope *scope, weir_host_function function, void *arg, const struct weir_access *accesses,
                    size_t naccesses, const struct weir_task_options *options, struct weir_task **task_out)
 {
-    struct submission s = {scope, accesses, naccesses, options, task_out, NULL, (uintptr_t)function, (uintptr_t)arg, WEIR__TASK_HOST, 0};
+    struct submission s = {scope, accesses, naccesses, options, task_out, NULL, (uintptr_t)function, (uintptr_t)arg, WEIR__TASK_HOST, 0, 0};
 
     if (function == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_host: the function is NULL");
     return submit_kind(&s);
@@ -370,7 +382,7 @@ int weir_task_submit(struct weir_scope *scope, struct weir_device *device, const
                      size_t naccesses, weir_issue_function issue, void *arg, const struct weir_task_options *options,
                      struct weir_task **task_out)
 {
-    struct submission s = {scope, accesses, naccesses, options, task_out, device, (uintptr_t)issue, (uintptr_t)arg, WEIR__TASK_ISSUE, 0};
+    struct submission s = {scope, accesses, naccesses, options, task_out, device, (uintptr_t)issue, (uintptr_t)arg, WEIR__TASK_ISSUE, 0, 0};
 
     if (issue == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_submit: the issue function is NULL");
     return check_device(device) == WEIR_OK ? submit_kind(&s) : WEIR_E_NO_DEVICE;
@@ -379,7 +391,7 @@ int weir_task_submit(struct weir_scope *scope, struct weir_device *device, const
 int weir_task_external(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses,
                        const struct weir_task_options *options, struct weir_task **task_out)
 {
-    struct submission s = {scope, accesses, naccesses, options, task_out, NULL, 0, 0, WEIR__TASK_EXTERNAL, 0};
+    struct submission s = {scope, accesses, naccesses, options, task_out, NULL, 0, 0, WEIR__TASK_EXTERNAL, 0, 0};
 
     if (task_out == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_external: nobody could fulfill it without a handle");
     return submit(&s);
@@ -389,7 +401,7 @@ int weir_task_import(struct weir_scope *scope, struct weir_device *device, void 
                      const struct weir_access *accesses, size_t naccesses, const struct weir_task_options *options,
                      struct weir_task **task_out)
 {
-    struct submission s = {scope, accesses, naccesses, options, task_out, device, 0, (uintptr_t)native_event, WEIR__TASK_IMPORT, 0};
+    struct submission s = {scope, accesses, naccesses, options, task_out, device, 0, (uintptr_t)native_event, WEIR__TASK_IMPORT, 0, 0};
 
     if (native_event == NULL) return weir__fail(WEIR_E_INVALID, "weir_task_import: the event is NULL");
     if (check_device(device) != WEIR_OK) return WEIR_E_NO_DEVICE;
@@ -456,7 +468,7 @@ static int check_issuable(const struct submission *s, bool block)
 int weir_task_begin(struct weir_scope *scope, struct weir_device *device, const struct weir_access *accesses,
                     size_t naccesses, const struct weir_task_options *options, struct weir_task **task_out)
 {
-    struct submission    s = {scope, accesses, naccesses, options, task_out, device, 0, 0, WEIR__TASK_BEGIN, 0};
+    struct submission    s = {scope, accesses, naccesses, options, task_out, device, 0, 0, WEIR__TASK_BEGIN, 0, 0};
     struct weir__linking linking;
     struct weir_task    *task;
     int                  rc;
@@ -483,7 +495,7 @@ int weir_task_begin(struct weir_scope *scope, struct weir_device *device, const 
 int weir_scope_wait_for(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses)
 {
     struct weir_task    *task;
-    struct submission    s = {scope, accesses, naccesses, NULL, &task, NULL, 0, 0, WEIR__TASK_EMPTY, 0};
+    struct submission    s = {scope, accesses, naccesses, NULL, &task, NULL, 0, 0, WEIR__TASK_EMPTY, 0, 0};
     struct weir__linking linking;
     int                  rc = prepare(&s, &task);
 
@@ -501,7 +513,7 @@ int weir_scope_wait_for(struct weir_scope *scope, const struct weir_access *acce
 int weir__task_foreign(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses,
                        const struct weir_task_options *options, struct weir_task **task_out)
 {
-    struct submission    s = {scope, accesses, naccesses, options, task_out, NULL, 0, 0, WEIR__TASK_FOREIGN, WEIR__DOMAIN_FOREIGN};
+    struct submission    s = {scope, accesses, naccesses, options, task_out, NULL, 0, 0, WEIR__TASK_FOREIGN, WEIR__DOMAIN_FOREIGN, 0};
     struct weir__linking linking;
     int                  rc = prepare(&s, task_out);
 
@@ -523,7 +535,7 @@ int weir__task_behind(struct weir_scope *scope, const struct weir_access *access
                       weir_host_function function, void *arg, const struct weir_task_options *options)
 {
     struct submission s = {scope, accesses, naccesses, options, NULL, NULL, (uintptr_t)function, (uintptr_t)arg,
-                           function != NULL ? WEIR__TASK_HOST : WEIR__TASK_EMPTY, foreign ? WEIR__DOMAIN_FOREIGN : 0};
+                           function != NULL ? WEIR__TASK_HOST : WEIR__TASK_EMPTY, foreign ? WEIR__DOMAIN_FOREIGN : 0, 0};
     struct weir__linking linking;
     struct weir_task    *task;
     int                  rc = prepare(&s, &task);

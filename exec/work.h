@@ -54,6 +54,12 @@ WEIR_MUST_CHECK int weir__task_end_and_wait(struct weir_task *task);
  */
 WEIR_MUST_CHECK int weir__task_foreign(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses,
                                        const struct weir_task_options *options, struct weir_task **task_out);
+/* As weir_task_submit() with a completion callback that has time: it runs when the stream is looked at, which happens some
+ * time after the task is complete, without a notice from the device for each task. */
+WEIR_MUST_CHECK int weir__task_submit_quiet(struct weir_scope *scope, struct weir_device *device,
+                                            const struct weir_access *accesses, size_t naccesses, weir_issue_function issue,
+                                            void *arg, weir_complete_function complete, void *complete_arg,
+                                            struct weir_task **task_out);
 /* Is everything complete that a task with these accesses would wait for here? @foreign: for a foreign task. The thread
  * that submits. Never blocks. */
 bool weir__scope_is_clear(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses, bool foreign);

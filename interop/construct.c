@@ -81,6 +81,15 @@ void weir__construct_pool_free(struct weir__thread *thread)
 
 /* ---- staying behind ---- */
 
+static _Thread_local bool waits __attribute__((tls_model("initial-exec")));
+
+bool weir__construct_set_waits(bool now)
+{
+    bool before = waits;
+    waits = now;
+    return before;
+}
+
 /* libomp's slot for a handle of the current task, if this is a task that can have one. */
 static void **handle_slot(void)
 {
@@ -175,7 +184,7 @@ int weir__construct_open(struct weir__target *target, const char *name, bool now
     struct weir__thread *thread = weir__runtime_thread();
     struct weir__construct *construct = weir__construct_take(target, name);
     if (!construct) return WEIR_E_NO_MEMORY;
-    construct->handle = nowait && !owner ? handle_slot() : NULL;
+    construct->handle = nowait && !owner && !waits ? handle_slot() : NULL;
     struct weir_task_options options = {.size = sizeof options, .name = name};
     if (construct->handle) {
         construct->misses = 0;

@@ -68,6 +68,9 @@ void weir__construct_query(void **handle);
 /* A copy by itself, complete on return. Any thread. Blocks. Returns its status. */
 WEIR_MUST_CHECK int weir__construct_copy(struct weir__target *target, const struct weir__copy *copy);
 
+/* Do nowait constructs of the calling thread wait from here on? Returns what was set before. */
+bool weir__construct_set_waits(bool waits);
+
 /* For target_task.c: a construct whose task the caller opens; NULL without memory. */
 struct weir__construct *weir__construct_take(struct weir__target *target, const char *name);
 /* …of which nothing is needed any more; and one whose work is complete: also free what that needed. Any thread. */

@@ -9,6 +9,7 @@
 #include <exec/work.h>
 
 #include "interop/abi.h"
+#include "interop/construct.h"
 #include "interop/frame.h"
 #include "interop/learned.h"
 #include "interop/libomp.h"
@@ -24,6 +25,7 @@ struct trailer {
     weir__task_routine routine; /* the compiler's */
     struct weir_task *node;     /* foreign task, fulfilled when the routine has returned */
     struct weir__siblings *siblings;
+    bool waits; /* its constructs do, nowait or not */
 };
 
 /* The task that this thread allocated last, and how it may be followed. */
@@ -50,19 +52,21 @@ static int32_t run(int32_t gtid, void *arg)
     struct trailer trailer = *trailer_of(arg);
     struct weir__frame frame;
     weir__frame_enter(&frame, gtid);
+    bool waited = weir__construct_set_waits(trailer.waits);
     int32_t result = trailer.routine(gtid, arg);
+    (void)weir__construct_set_waits(waited);
     weir__frame_leave(&frame, gtid, false);
     if (trailer.node) finished(trailer.siblings, trailer.node);
     return result;
 }
 
 struct weir__abi_task *weir__host_task_alloc(struct weir__abi_ident *where, int32_t gtid, int32_t flags, size_t bytes,
-                                             size_t shareds, weir__task_routine entry)
+                                             size_t shareds, weir__task_routine entry, bool waits)
 {
     size_t more = ((bytes + 7) & ~(size_t)7) + sizeof(struct trailer);
     struct weir__abi_task *task = weir__libomp()->task_alloc(where, gtid, flags, more, shareds ? shareds : 1, run);
     if (!task) return NULL;
-    *trailer_of(task) = (struct trailer){entry, NULL, NULL};
+    *trailer_of(task) = (struct trailer){entry, NULL, NULL, waits};
     newest.task = task;
     newest.returns_once = flags & WEIR__ABI_TASK_TIED && !(flags & WEIR__ABI_TASK_DETACHABLE);
     return task;

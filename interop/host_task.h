@@ -9,6 +9,7 @@
  * for a foreign task in the siblings' scope, which its routine fulfils when it returns.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,9 +19,10 @@ struct weir__abi_task;
 struct weir__depends;
 struct weir__siblings;
 
-/* __kmpc_omp_task_alloc() for a task that may be handed to weir__host_task_submit(). */
+/* __kmpc_omp_task_alloc() for a task that may be handed to weir__host_task_submit(). @waits: its constructs wait, nowait or
+ * not: they map what other tasks of the thread use, too (in_reduction). */
 struct weir__abi_task *weir__host_task_alloc(struct weir__abi_ident *where, int32_t gtid, int32_t flags, size_t bytes,
-                                             size_t shareds, int32_t (*entry)(int32_t gtid, void *task));
+                                             size_t shareds, int32_t (*entry)(int32_t gtid, void *task), bool waits);
 /* __kmpc_omp_task_with_deps(). May run the task, as libomp does. */
 int32_t weir__host_task_submit(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task, int32_t n,
                                struct weir__abi_depend *depends, int32_t nnoalias, struct weir__abi_depend *noalias);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interop/shim.h"
 
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -24,11 +25,20 @@
 enum { UNDECIDED, ON, OFF };
 static _Atomic int state;
 
+/* Are these functions found before libomp's? The address of one would not tell: that, too, is the first one's. */
+static bool is_in_front(void)
+{
+    Dl_info first, own;
+    void *address = dlsym(RTLD_DEFAULT, "__kmpc_omp_task_with_deps");
+    return address && dladdr(address, &first) && dladdr((void *)&state, &own) && first.dli_fbase == own.dli_fbase;
+}
+
 static int decide(void)
 {
     const char *setting = getenv("WEIR_SHIM");
     const struct weir__libomp *libomp = weir__libomp();
     if (setting && !strcmp(setting, "0")) return OFF;
+    if (!is_in_front()) return OFF;
     if (libomp->missing) {
         weir__warn("this libomp is not supported (%s of node VERSION is missing): target tasks are left to it, their "
                    "dependences are resolved on the host",
@@ -205,7 +215,7 @@ WEIR__EXPORT struct weir__abi_task *__kmpc_omp_task_alloc(struct weir__abi_ident
                                                           int32_t (*entry)(int32_t gtid, void *task))
 {
     if (!weir__shim_is_on()) return weir__libomp()->task_alloc(where, gtid, flags, bytes, shareds, entry);
-    return weir__host_task_alloc(where, gtid, flags, bytes, shareds, entry);
+    return weir__host_task_alloc(where, gtid, flags, bytes, shareds, entry, false);
 }
 
 WEIR__EXPORT struct weir__abi_task *__kmpc_omp_target_task_alloc(struct weir__abi_ident *where, int32_t gtid,
@@ -217,8 +227,7 @@ WEIR__EXPORT struct weir__abi_task *__kmpc_omp_target_task_alloc(struct weir__ab
         return weir__libomp()->target_task_alloc(where, gtid, flags, bytes, shareds, entry, device);
     if (atomic_load_explicit(&reductions, memory_order_relaxed)) {
         weir__count(&weir__runtime_thread()->counts.plain);
-        /* Not tied: its end is not its routine's return. */
-        return weir__host_task_alloc(where, gtid, flags & ~WEIR__ABI_TASK_TIED, bytes, shareds, entry);
+        return weir__host_task_alloc(where, gtid, flags, bytes, shareds, entry, true);
     }
     struct weir__abi_task *task = weir__target_task_alloc(gtid, flags, bytes, shareds, entry, device);
     if (!task) weir__fatal("out of memory");

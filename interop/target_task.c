@@ -241,11 +241,11 @@ static void fail(const char *what)
 static void submit_early(struct weir__target_task *task, struct weir_scope *scope, struct weir_device *device,
                          const struct weir__depends *depends, struct weir_task **handle_out)
 {
-    struct weir_task_options options = {.size = sizeof options, .complete = on_complete, .complete_arg = task};
     struct weir__target_task *outer = submitting;
     task->mode = EARLY;
     submitting = task;
-    if (weir_task_submit(scope, device, depends->at, depends->n, issue, task, &options, handle_out)) fail("submitted");
+    if (weir__task_submit_quiet(scope, device, depends->at, depends->n, issue, task, on_complete, task, handle_out))
+        fail("submitted");
     submitting = outer;
 }
 

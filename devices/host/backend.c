@@ -101,7 +101,8 @@ static void describe(uint32_t number, struct weir__device_info *info)
     snprintf(info->text, sizeof info->text, "CPU, %ld core%s, up to %u threads", cores, cores == 1 ? "" : "s",
              HOST_WORKERS_MAX);
     info->features = WEIR__DEVICE_WAIT | WEIR__DEVICE_CROSS_WAIT | WEIR__DEVICE_INLINE_SYNC | WEIR__DEVICE_FOREIGN;
-    info->advised_streams = cores > 32 ? 32 : cores > 8 ? (uint32_t)cores : 8;
+    /* A kernel may wait for another one; whatever shares its stream then waits, too. Streams that are not needed cost nothing. */
+    info->advised_streams = 32;
     info->memory_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
 }
 

@@ -176,7 +176,7 @@ struct host_stream {
     /* Under `lock`. */
     pthread_mutex_t lock;
     struct host_waiter *waiters;
-    uint64_t *notices; /* positions asked for by notify() */
+    uint64_t *notices; /* positions asked for by notify(), ascending */
     uint32_t nnotices, notices_capacity;
     struct host_failure *failures; /* oldest first */
     struct host_failure failures_few[4];

@@ -70,8 +70,7 @@ static void set_interest_locked(struct host_stream *stream)
     uint64_t lowest = HOST_NO_INTEREST;
     for (struct host_waiter *waiter = stream->waiters; waiter; waiter = waiter->next)
         if (waiter->position < lowest) lowest = waiter->position;
-    for (uint32_t i = 0; i < stream->nnotices; i++)
-        if (stream->notices[i] < lowest) lowest = stream->notices[i];
+    if (stream->nnotices && stream->notices[0] < lowest) lowest = stream->notices[0];
     atomic_store_explicit(&stream->interest, lowest, memory_order_seq_cst); /* W1: pairs with C2, S4 */
 }
 
@@ -109,6 +108,24 @@ static void resume_waiters(struct host_waiter *waiter)
     }
 }
 
+/* Notices are kept in ascending order; nearly all come in it. */
+static void notices_add(struct host_stream *stream, uint64_t position)
+{
+    uint32_t at = stream->nnotices++;
+    for (; at && stream->notices[at - 1] > position; at--) stream->notices[at] = stream->notices[at - 1];
+    stream->notices[at] = position;
+}
+
+/* Those that are reached. False: none. */
+static bool notices_take(struct host_stream *stream, uint64_t position)
+{
+    uint32_t gone = 0;
+    while (gone < stream->nnotices && stream->notices[gone] <= position) gone++;
+    stream->nnotices -= gone;
+    if (gone) memmove(stream->notices, stream->notices + gone, stream->nnotices * sizeof *stream->notices);
+    return gone != 0;
+}
+
 /* Tell everybody whose position is reached. Runner only, no lock held. */
 static void tell(struct host_stream *stream, uint64_t position, uint32_t flags)
 {
@@ -124,11 +141,7 @@ static void tell(struct host_stream *stream, uint64_t position, uint32_t flags)
             link = &waiter->next;
         }
     }
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < stream->nnotices; i++)
-        if (stream->notices[i] > position) stream->notices[kept++] = stream->notices[i];
-    bool notice = kept < stream->nnotices;
-    stream->nnotices = kept;
+    bool notice = notices_take(stream, position);
     set_interest_locked(stream);
     pthread_mutex_unlock(&stream->lock);
 
@@ -156,11 +169,11 @@ int weir__host_stream_notify(struct host_stream *stream, uint64_t position)
         stream->notices = notices;
         stream->notices_capacity = capacity;
     }
-    stream->notices[stream->nnotices++] = position;
+    notices_add(stream, position);
     set_interest_locked(stream);
     uint64_t completed = atomic_load_explicit(&stream->completed, memory_order_seq_cst); /* W2: pairs with C1 */
     if (completed >= position) {
-        stream->nnotices--;
+        (void)notices_take(stream, completed); /* the notice that is given below is for all of them */
         set_interest_locked(stream);
     }
     pthread_mutex_unlock(&stream->lock);
