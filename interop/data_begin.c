@@ -5,11 +5,13 @@
 
 /*
  * The begin of a construct:
- *  1. look up, count or create every range; queue the first transfer of what was created;
+ *  1. look up, count or create every range; queue the first transfer of what was created, behind the copies to the host
+ *     of what was mapped there before;
  *  2. write the pointers that lie in what was created, then publish it with the point behind all of that;
  *  3. follow the transfers of what others created, waiting for those that are not published yet;
  *  4. write to what others created: `always` copies and pointers.
- * Nobody waits for another thread before it has published everything itself (3 after 2), so the waiting has no cycles.
+ * In 1 it waits at most for threads that end something, which wait for nobody; in 3 for threads in 1 and 2, after it
+ * has published everything itself. So the waiting has no cycles.
  */
 
 /* A range that is to be mapped: an item's, or the pointer of an item with PTR_AND_OBJ. */
@@ -81,7 +83,7 @@ static int create(struct weir__region *region, const struct request *request, st
     }
     *found = new;
     step_add(region, WEIR__STEP_CREATED, found, hold);
-    return WEIR_OK;
+    return new.entry->follows ? weir__region_follow_ended(region, new.entry) : WEIR_OK;
 free_memory:
     if (ops->free(handle, memory)) weir__log(1, "device memory at %p is lost: %s", memory, weir_error_text());
     return rc;
@@ -269,8 +271,10 @@ static void undo(struct weir__region *region)
         int rc = WEIR_OK;
         if (step->kind == WEIR__STEP_SEEN || !weir__region_drop(region, &found, step->hold, false, &rc)) continue;
         rc = weir__region_follow(region, step->entry);
-        if (rc) weir__log(2, "data of a failed construct may be in use: %s", weir_error_string(rc));
-        weir__region_bury(region, step->entry);
+        step->entry->next = NULL;
+        int buried = weir__region_bury(region, step->entry);
+        if (rc || buried)
+            weir__log(2, "data of a failed construct may be in use: %s", weir_error_string(rc ? rc : buried));
     }
     region->attaches = NULL;
     region->attaches_tail = &region->attaches;

@@ -5,14 +5,32 @@
  * The end of a construct, all at once for all its entries, so that what belongs to one struct is decided together:
  *  1. look up; `always` copies, which other constructs' use of the entry has to follow;
  *  2. take the references away. An entry that keeps others gets the point behind this construct's work noted first;
- *     one that loses its last leaves the table at once and is this construct's alone;
- *  3. for these follow everybody who used them, copy back, give the memory back behind that.
- * Other threads are waited for only in 1, when nothing has been taken from them yet.
+ *     one that loses its last is not found any more and this construct's alone;
+ *  3. for these follow everybody who used them, copy back, give the memory back behind that, and bury them with the
+ *     point behind all of it.
+ * Other threads are waited for only in 1, when nothing has been taken from them yet: from 2 to the end of 3 others may
+ * wait for us.
  */
+
+/* The pointer of an item with PTR_AND_OBJ, mapped by the same entry. */
+static struct weir__mapped *pointer_of(struct weir__region *region, const struct weir__item *item,
+                                       struct weir__found *pointer)
+{
+    weir__table_find(region->table, item->base, sizeof(void *), pointer);
+    return pointer->relation == WEIR__FOUND_CONTAINED ? pointer->entry : NULL;
+}
+
+static bool has_pointer(const struct weir__item *item)
+{
+    return item->type & WEIR__MAP_PTR_AND_OBJ && item->counts;
+}
 
 static int look_up(struct weir__region *region, struct weir__item *item)
 {
+    struct weir__found pointer;
     if (item->type & WEIR__MAP_ATTACH) return WEIR_OK;
+    if (has_pointer(item) && pointer_of(region, item, &pointer))
+        (void)weir__table_transfer(region->table, pointer.entry);
     weir__table_find(region->table, item->begin, item->bytes, &item->found);
     if (!weir__item_matches(item->type, &item->found)) {
         item->found.entry = NULL;
@@ -59,11 +77,9 @@ static int references_drop(struct weir__region *region, const struct weir__item 
         item->found.entry->next = *ended;
         *ended = item->found.entry;
     }
-    if (!object || !item->counts) return rc;
-    /* Its pointer was mapped by the same entry. */
     struct weir__found pointer;
-    weir__table_find(region->table, item->base, sizeof(void *), &pointer);
-    if (pointer.relation == WEIR__FOUND_CONTAINED && weir__region_drop(region, &pointer, hold, false, &rc)) {
+    if (has_pointer(item) && pointer_of(region, item, &pointer) &&
+        weir__region_drop(region, &pointer, hold, false, &rc)) {
         pointer.entry->next = *ended;
         *ended = pointer.entry;
     }
@@ -114,10 +130,8 @@ int weir__data_end(struct weir__region *region, const struct weir__map_args *arg
         rc = copy_ended(region, &items);
         if (!first) first = rc;
     }
-    for (struct weir__mapped *entry = ended, *next; entry; entry = next) {
-        next = entry->next;
-        weir__region_bury(region, entry);
-    }
+    rc = weir__region_bury(region, ended);
+    if (!first) first = rc;
     weir__region_free(region, region->privates);
     region->privates = NULL;
     return first;

@@ -73,13 +73,21 @@ WEIR_MUST_CHECK int weir__region_write(struct weir__region *region, uintptr_t de
 
 /*
  * One reference less; if others remain, whoever ends the entry follows this region's work. True: it was the last, the
- * entry is out of the table and this region's to give back with weir__region_bury().
+ * entry is this region's alone, which gives it back with weir__region_bury() and waits for no other thread until then.
  */
 bool weir__region_drop(struct weir__region *region, const struct weir__found *found, bool hold, bool all, int *rc);
 /* Follow every user of an entry that this region ended. */
 WEIR_MUST_CHECK int weir__region_follow(struct weir__region *region, struct weir__mapped *entry);
-/* Give memory and entry back. */
-void weir__region_bury(struct weir__region *region, struct weir__mapped *entry);
+/* Give entries and their memory back, a list by .next. What is mapped in their place follows the copies to the host. */
+WEIR_MUST_CHECK int weir__region_bury(struct weir__region *region, struct weir__mapped *ended);
+/* Follow the copies to the host of what was mapped before in the place of a new entry. */
+WEIR_MUST_CHECK int weir__region_follow_ended(struct weir__region *region, const struct weir__mapped *entry);
+
+/* A copy to the host is about to be queued. Relaxed: the drop of the reference publishes it. */
+static inline void weir__region_note_home(const struct weir__found *found)
+{
+    atomic_store_explicit(&found->entry->home, true, memory_order_relaxed);
+}
 
 /* data_attach.c: remember a pointer. */
 WEIR_MUST_CHECK int weir__attach_add(struct weir__region *region, const struct weir__region_attach *attach);

@@ -145,6 +145,7 @@ int weir__region_copy_from(struct weir__region *region, const struct weir__found
                               .from = (const void *)weir__found_address(found, host),
                               .bytes = bytes};
     region->marked = false;
+    weir__region_note_home(found);
     int rc = weir__task_copy(region->task, &copy);
     return rc ? rc : weir__region_shadows_from(region, found, host, bytes);
 }
@@ -206,14 +207,44 @@ bool weir__region_drop(struct weir__region *region, const struct weir__found *fo
         if (!weir__mapped_try_drop(entry, &state, dropped)) continue;
         if (!last) return false;
         atomic_store_explicit(&entry->owner, region, memory_order_relaxed); /* ours alone from here on */
-        weir__table_remove(region->table, entry);
         return true;
     }
 }
 
-void weir__region_bury(struct weir__region *region, struct weir__mapped *entry)
+int weir__region_follow_ended(struct weir__region *region, const struct weir__mapped *entry)
 {
-    weir__region_free(region, entry->memory);
-    entry->memory = NULL;
-    weir__table_put(region->table, entry);
+    /* Relaxed: the entry is this region's. */
+    uintptr_t cursor = atomic_load_explicit(&entry->begin, memory_order_relaxed);
+    uintptr_t end = atomic_load_explicit(&entry->end, memory_order_relaxed);
+    uint64_t point;
+    while ((point = weir__table_ended(region->table, &cursor, end))) {
+        int rc = weir__task_wait_point(region->task, (struct weir__point){point});
+        if (rc) return rc;
+        region->marked = false;
+        region->wrote = true; /* so that whoever uses what is created follows it as well */
+    }
+    return WEIR_OK;
+}
+
+int weir__region_bury(struct weir__region *region, struct weir__mapped *ended)
+{
+    bool home = false;
+    uint64_t point = 0;
+    int first = WEIR_OK;
+    for (struct weir__mapped *entry = ended; entry; entry = entry->next) {
+        weir__region_free(region, entry->memory);
+        entry->memory = NULL;
+        home = home || atomic_load_explicit(&entry->home, memory_order_relaxed); /* behind the last drop */
+    }
+    if (home) {
+        region->marked = false;
+        first = weir__region_mark(region, &point);
+    }
+    for (struct weir__mapped *entry = ended, *next; entry; entry = next) {
+        next = entry->next;
+        bool follow = !first && atomic_load_explicit(&entry->home, memory_order_relaxed);
+        int rc = weir__table_bury(region->table, entry, follow ? point : 0);
+        if (rc) first = rc;
+    }
+    return first;
 }

@@ -62,6 +62,7 @@ static int section_copy(struct weir__region *region, const struct weir__found *f
     size_t rounds = 1;
     for (uint32_t i = 2; i < section->n; i++) rounds *= section->level[i].count;
     region->marked = false;
+    if (!to_device) weir__region_note_home(found);
     for (size_t round = 0; round < rounds; round++) {
         uintptr_t host = section->begin;
         size_t rest = round;

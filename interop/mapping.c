@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include "interop/mapping.h"
+#include "interop/mapping_internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,38 +11,21 @@
  * Look-ups walk without the lock and are right if .version was even and the same before and after (V1, V2). What makes
  * that sound:
  *  - Nodes are not freed while the table lives, so every pointer that a walk meets is a node. A walk through a tree
- * that changes may go in circles: it gives up after WALK_MOST steps.
+ * that changes may go in circles: it gives up after WEIR__WALK_MOST steps.
  *  - Writers store with release, look-ups load with acquire. A look-up that has seen one store of a change has thereby
  *    seen the odd .version before it, and V2 differs from V1.
  *  - What is found may end at once after that. Hence a reference is taken by compare and exchange on the state that was
  *    seen: it succeeds only if the entry has neither died nor become another one since. The serial (28 bits) grows
  *    before a put entry gets new fields.
  *
- * An entry whose counts are both 0 is dead: nobody can revive it, who brought it there removes it. Between the two an
- * insert may meet it in the tree; then the insert removes it (.linked says so).
+ * An entry whose counts are both 0 is dead: nobody finds or revives it. It stays in the tree until who brought it there
+ * buries it, with the point behind the last copy back if there was one; an insert that overlaps it waits for that. From
+ * then on a tombstone in another tree keeps range and point for later inserts (mapping_ended.c). A look-up never gets
+ * there: a walk that began before the entry left the tree of the living fails at V2, a later one does not meet it.
  *
  * Lock order: table.write_lock before any of table.lock, table.publish_lock, entry.lock; each of these alone.
  */
-enum { WALK_MOST = 256, TRIES_MOST = 8, LINES = 32 };
-
-struct weir__table {
-    struct weir_device *device;
-    uint64_t id; /* never used again, for the threads' caches */
-    _Atomic bool unified;
-    bool attach_always;
-
-    _Atomic uint64_t version;
-    _Atomic(struct weir__mapped *) root;
-
-    pthread_mutex_t lock;
-    struct weir__mapped *unused, *all;
-    uint64_t random;
-    size_t count;
-
-    pthread_mutex_t write_lock, publish_lock;
-    pthread_cond_t published;
-    _Atomic uint32_t waiters;
-};
+enum { TRIES_MOST = 8, LINES = 32 };
 
 /* What this thread found last, by address. */
 static _Thread_local struct line {
@@ -54,84 +37,6 @@ static _Thread_local struct line {
 static struct line *line_of(uintptr_t host)
 {
     return &lines[(host >> 4 ^ host >> 11) % LINES];
-}
-
-#define GET(field)        atomic_load_explicit(&(field), memory_order_acquire)
-#define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_release)
-
-/* ---- the tree ---- */
-
-typedef _Atomic(struct weir__mapped *) link_t;
-
-static void tree_insert(struct weir__table *table, struct weir__mapped *entry)
-{
-    uintptr_t key = GET(entry->begin);
-    link_t *link = &table->root, *left = &entry->left, *right = &entry->right;
-    struct weir__mapped *at = GET(*link);
-    while (at && at->priority >= entry->priority) {
-        link = key < GET(at->begin) ? &at->left : &at->right;
-        at = GET(*link);
-    }
-    /* Split what is below. */
-    while (at) {
-        if (GET(at->begin) < key) {
-            SET(*left, at);
-            left = &at->right;
-            at = GET(*left);
-        } else {
-            SET(*right, at);
-            right = &at->left;
-            at = GET(*right);
-        }
-    }
-    SET(*left, NULL);
-    SET(*right, NULL);
-    SET(*link, entry);
-}
-
-static void tree_remove(struct weir__table *table, struct weir__mapped *entry)
-{
-    uintptr_t key = GET(entry->begin);
-    link_t *link = &table->root;
-    struct weir__mapped *at = GET(*link);
-    while (at != entry) {
-        link = key < GET(at->begin) ? &at->left : &at->right;
-        at = GET(*link);
-    }
-    /* Merge what is below. */
-    struct weir__mapped *left = GET(entry->left), *right = GET(entry->right);
-    while (left && right) {
-        if (left->priority >= right->priority) {
-            SET(*link, left);
-            link = &left->right;
-            left = GET(*link);
-        } else {
-            SET(*link, right);
-            link = &right->left;
-            right = GET(*link);
-        }
-    }
-    SET(*link, left ? left : right);
-}
-
-/* The last entry that begins at or before @host, and the first one behind. Returns the steps, 0 if there were too many.
- */
-static size_t tree_walk(struct weir__table *table, uintptr_t host, struct weir__mapped **before,
-                        struct weir__mapped **behind)
-{
-    size_t steps = 1;
-    *before = *behind = NULL;
-    for (struct weir__mapped *at = GET(table->root); at; steps++) {
-        if (steps == WALK_MOST) return 0;
-        if (GET(at->begin) <= host) {
-            *before = at;
-            at = GET(at->right);
-        } else {
-            *behind = at;
-            at = GET(at->left);
-        }
-    }
-    return steps;
 }
 
 /* ---- look-up ---- */
@@ -174,7 +79,7 @@ static void find_none(struct weir__found *found)
 static bool find_walking(struct weir__table *table, uintptr_t host, size_t bytes, struct weir__found *found)
 {
     struct weir__mapped *candidates[2];
-    if (!tree_walk(table, host, &candidates[0], &candidates[1])) return false;
+    if (!weir__tree_walk(&table->root, host, &candidates[0], &candidates[1])) return false;
     for (int i = 0; i < 2; i++) {
         if (!candidates[i] || !entry_read(candidates[i], found)) continue;
         found->relation = relation_of(found, host, bytes);
@@ -269,12 +174,16 @@ bool weir__mapped_try_drop(struct weir__mapped *entry, uint64_t *state, uint64_t
 
 /* ---- entries ---- */
 
-static struct weir__mapped *entry_new(struct weir__table *table)
+struct weir__mapped *weir__entry_get(struct weir__table *table)
 {
-    struct weir__mapped *entry = calloc(1, sizeof *entry);
+    struct weir__mapped *entry = table->unused;
+    if (entry) {
+        table->unused = entry->next;
+        return entry;
+    }
+    entry = calloc(1, sizeof *entry);
     if (!entry) return NULL;
     pthread_mutex_init(&entry->lock, NULL);
-    pthread_mutex_lock(&table->lock);
     /* xorshift: any spread will do. */
     table->random ^= table->random << 13;
     table->random ^= table->random >> 7;
@@ -282,7 +191,6 @@ static struct weir__mapped *entry_new(struct weir__table *table)
     entry->priority = (uint32_t)(table->random >> 16);
     entry->next_all = table->all;
     table->all = entry;
-    pthread_mutex_unlock(&table->lock);
     return entry;
 }
 
@@ -290,10 +198,9 @@ struct weir__mapped *weir__table_take(struct weir__table *table, uintptr_t begin
                                       uintptr_t device)
 {
     pthread_mutex_lock(&table->lock);
-    struct weir__mapped *entry = table->unused;
-    if (entry) table->unused = entry->next;
+    struct weir__mapped *entry = weir__entry_get(table);
     pthread_mutex_unlock(&table->lock);
-    if (!entry && !(entry = entry_new(table))) {
+    if (!entry) {
         (void)weir__fail(WEIR_E_NO_MEMORY, "no memory to note what is mapped");
         return NULL;
     }
@@ -304,85 +211,64 @@ struct weir__mapped *weir__table_take(struct weir__table *table, uintptr_t begin
     SET(entry->owner, NULL);
     SET(entry->transfer, 0);
     SET(entry->since, 0);
+    atomic_store_explicit(&entry->home, false, memory_order_relaxed); /* published by the insert */
     entry->memory = NULL;
     return entry;
 }
 
-static void entry_clear(struct weir__mapped *entry)
+void weir__entry_clear(struct weir__mapped *entry)
 {
+    pthread_mutex_lock(&entry->lock);
     for (uint32_t i = 0; i < entry->nshadows; i++) free(entry->shadows[i].rest);
     entry->nshadows = entry->nusers = 0;
+    SET(entry->state, (weir__state_serial(GET(entry->state)) + 1) << 36);
+    pthread_mutex_unlock(&entry->lock);
 }
 
 void weir__table_put(struct weir__table *table, struct weir__mapped *entry)
 {
-    pthread_mutex_lock(&entry->lock);
-    entry_clear(entry);
-    /* Before the fields change: a stale look-up that reads new fields sees the new serial as well. */
-    SET(entry->state, (weir__state_serial(GET(entry->state)) + 1) << 36);
-    pthread_mutex_unlock(&entry->lock);
+    weir__entry_clear(entry);
     pthread_mutex_lock(&table->lock);
-    entry->next = table->unused;
-    table->unused = entry;
+    weir__entry_unuse(table, entry);
     pthread_mutex_unlock(&table->lock);
 }
 
-static void version_step(struct weir__table *table)
+void weir__version_step(struct weir__table *table)
 {
     uint64_t version = atomic_load_explicit(&table->version, memory_order_relaxed); /* only we write it */
     SET(table->version, version + 1);                                               /* pairs with V1 */
 }
 
-/* Table is locked, .version odd. */
-static void unlink_locked(struct weir__table *table, struct weir__mapped *entry)
+void weir__table_unlink(struct weir__table *table, struct weir__mapped *entry)
 {
-    tree_remove(table, entry);
+    weir__tree_remove(&table->root, entry);
     entry->linked = false;
     table->count--;
-}
-
-/* Table is locked, .version odd. An entry that overlaps the range, dead ones removed; NULL: none. */
-static struct weir__mapped *overlap_locked(struct weir__table *table, uintptr_t begin, uintptr_t end)
-{
-    for (;;) {
-        struct weir__mapped *before, *behind, *in_the_way = NULL;
-        (void)tree_walk(table, begin, &before, &behind);
-        if (before && GET(before->end) > begin)
-            in_the_way = before;
-        else if (behind && GET(behind->begin) < end)
-            in_the_way = behind;
-        if (!in_the_way || weir__state_alive(GET(in_the_way->state))) return in_the_way;
-        unlink_locked(table, in_the_way);
-    }
 }
 
 int weir__table_insert(struct weir__table *table, struct weir__mapped *entry, uint32_t dynamic, uint32_t hold,
                        uint64_t *state_out)
 {
+    uintptr_t begin = GET(entry->begin), end = GET(entry->end);
+    struct weir__mapped *other;
     pthread_mutex_lock(&table->lock);
-    version_step(table);
-    bool free = !overlap_locked(table, GET(entry->begin), GET(entry->end));
-    if (free) {
+    while ((other = weir__tree_overlap(&table->root, begin, end)) && !weir__state_alive(GET(other->state))) {
+        table->nblocked++;
+        pthread_cond_wait(&table->buried, &table->lock);
+        table->nblocked--;
+    }
+    if (!other) {
+        weir__version_step(table);
         *state_out = weir__state_serial(GET(entry->state)) << 36 | (uint64_t)hold << 26 | dynamic;
         SET(entry->state, *state_out);
-        tree_insert(table, entry);
+        weir__tree_insert(&table->root, entry);
         entry->linked = true;
         table->count++;
-    }
-    version_step(table);
-    pthread_mutex_unlock(&table->lock);
-    return free ? WEIR_OK : WEIR_E_BUSY;
-}
-
-void weir__table_remove(struct weir__table *table, struct weir__mapped *entry)
-{
-    pthread_mutex_lock(&table->lock);
-    if (entry->linked) {
-        version_step(table);
-        unlink_locked(table, entry);
-        version_step(table);
+        entry->follows = weir__tree_overlap(&table->ended, begin, end) != NULL;
+        weir__version_step(table);
     }
     pthread_mutex_unlock(&table->lock);
+    return other ? WEIR_E_BUSY : WEIR_OK;
 }
 
 /* ---- transfers ---- */
@@ -456,7 +342,7 @@ int weir__table_create(struct weir_context *context, struct weir_device *device,
     struct weir__table *table = calloc(1, sizeof *table);
     if (!table) return weir__fail(WEIR_E_NO_MEMORY, "no memory for a table of mapped data");
     const char *always = getenv("LIBOMPTARGET_TREAT_ATTACH_AUTO_AS_ALWAYS");
-    (void)context; /* points of its streams are not asked for here */
+    table->context = context;
     table->device = device;
     table->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1; /* only distinct */
     table->attach_always = always && atoi(always) > 0;
@@ -465,6 +351,7 @@ int weir__table_create(struct weir_context *context, struct weir_device *device,
     pthread_mutex_init(&table->write_lock, NULL);
     pthread_mutex_init(&table->publish_lock, NULL);
     pthread_cond_init(&table->published, NULL);
+    pthread_cond_init(&table->buried, NULL);
     *table_out = table;
     return WEIR_OK;
 }
@@ -477,7 +364,7 @@ void weir__table_destroy(struct weir__table *table)
         if (entry->linked && entry->memory &&
             weir__device_ops_of(table->device)->free(weir__device_handle_of(table->device), entry->memory))
             weir__log(1, "device memory of mapped data is lost: %s", weir_error_text());
-        entry_clear(entry);
+        weir__entry_clear(entry);
         free(entry->users);
         free(entry->shadows);
         pthread_mutex_destroy(&entry->lock);
@@ -487,6 +374,7 @@ void weir__table_destroy(struct weir__table *table)
     pthread_mutex_destroy(&table->write_lock);
     pthread_mutex_destroy(&table->publish_lock);
     pthread_cond_destroy(&table->published);
+    pthread_cond_destroy(&table->buried);
     free(table);
 }
 
@@ -517,7 +405,7 @@ size_t weir__table_steps(struct weir__table *table, uintptr_t host)
 {
     struct weir__mapped *before, *behind;
     pthread_mutex_lock(&table->lock);
-    size_t steps = tree_walk(table, host, &before, &behind);
+    size_t steps = weir__tree_walk(&table->root, host, &before, &behind);
     pthread_mutex_unlock(&table->lock);
     return steps;
 }
@@ -550,9 +438,7 @@ int weir__table_disassociate(struct weir__table *table, const void *host)
     while (weir__state_serial(state) == weir__state_serial(found.state) &&
            weir__state_dynamic(state) == WEIR__COUNT_INFINITE && !weir__state_hold(state)) {
         if (!weir__mapped_try_drop(found.entry, &state, weir__state_serial(state) << 36)) continue;
-        weir__table_remove(table, found.entry);
-        weir__table_put(table, found.entry);
-        return WEIR_OK;
+        return weir__table_bury(table, found.entry, 0);
     }
     return weir__fail(WEIR_E_BUSY, "%p is mapped by a map clause", host);
 }
@@ -590,11 +476,11 @@ void weir__table_dump(struct weir__table *table, FILE *file)
     /* In the order of addresses, each found from the one before. */
     struct weir__mapped *at, *next;
     uintptr_t host = 0;
-    (void)tree_walk(table, host, &at, &next);
+    (void)weir__tree_walk(&table->root, host, &at, &next);
     for (at = at ? at : next; at; at = next) {
         if (weir__state_alive(GET(at->state))) dump_entry(at, file);
         host = GET(at->begin);
-        (void)tree_walk(table, host, &at, &next);
+        (void)weir__tree_walk(&table->root, host, &at, &next);
     }
     pthread_mutex_unlock(&table->lock);
 }

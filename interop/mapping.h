@@ -102,11 +102,14 @@ struct weir__mapped {
     _Atomic(struct weir__mapped *) left, right; /* the tree, under the table's lock; look-ups read them */
     uint32_t priority;
     bool linked;               /* table's lock */
+    bool follows;              /* told by insert: something ended here, see weir__table_ended() */
+    _Atomic bool home;         /* the host's memory was written from it */
     void *memory;              /* allocated for it, or NULL */
-    struct weir__mapped *next; /* unused entries, table's lock; or what one construct took out of the table */
+    struct weir__mapped *next; /* unused entries, table's lock; or what one construct ended */
     struct weir__mapped *next_all;
     _Atomic uint64_t since;      /* point of the construct that made it, or 0 */
     _Atomic uint64_t transfer;   /* newest point that wrote it, 0, or WEIR__TRANSFER_* */
+    uint64_t point;              /* tombstone: behind the last copy back; table's lock */
     _Atomic(const void *) owner; /* region that made it while .transfer is pending; region that ended it once dead */
 
     pthread_mutex_t lock; /* for the rest: never held while another lock is taken or anything is waited for */
@@ -152,15 +155,24 @@ bool weir__mapped_try_drop(struct weir__mapped *entry, uint64_t *state, uint64_t
 /* An entry for a range, to be inserted or put back; NULL without memory. */
 struct weir__mapped *weir__table_take(struct weir__table *table, uintptr_t begin, size_t bytes, uintptr_t base,
                                       uintptr_t device);
-/* Insert with these counts. WEIR_E_BUSY: something overlaps it, the caller still has the entry. Else @state_out. */
+/* Insert with these counts. WEIR_E_BUSY: something overlaps it, the caller still has the entry. Else @state_out.
+ * BLOCKS while another thread is about to bury something that overlaps it: who buries waits for nobody meanwhile. */
 WEIR_MUST_CHECK int weir__table_insert(struct weir__table *table, struct weir__mapped *entry, uint32_t dynamic,
                                        uint32_t hold, uint64_t *state_out);
-/* Take a dead entry out; it still holds its data for the caller, who ends with weir__table_put(). */
-void weir__table_remove(struct weir__table *table, struct weir__mapped *entry);
+/*
+ * Give a dead entry back. @point: behind the work that copies from it to the host, or 0: who maps some of the range
+ * later has to follow that. Only for who took the last reference. .memory is not freed here.
+ * WEIR_E_NO_MEMORY, not with 0: it is buried, but nobody will know of the point.
+ */
+WEIR_MUST_CHECK int weir__table_bury(struct weir__table *table, struct weir__mapped *entry, uint64_t point);
+/* A point that work has to follow which copies the range from or to the host; 0: no more. *@cursor goes from the
+ * range's begin to its @end. Points that were reached may be left out. */
+uint64_t weir__table_ended(struct weir__table *table, uintptr_t *cursor, uintptr_t end);
 /* An entry that is not in the table can be used for something else. .memory is not freed here. */
 void weir__table_put(struct weir__table *table, struct weir__mapped *entry);
 
-/* The first transfer is queued (@point) or failed: whoever waits for that goes on. @since: where its construct stands. */
+/* The first transfer is queued (@point) or failed: whoever waits for that goes on. @since: where its construct stands.
+ */
 void weir__table_publish(struct weir__table *table, struct weir__mapped *entry, uint64_t point, uint64_t since);
 /* The newest transfer's point, after waiting until it is known. BLOCKS while another thread queues it: the caller has
  * nothing unpublished itself. */
@@ -180,5 +192,7 @@ bool weir__table_attaches_always(const struct weir__table *table);
 /* How many entries a look-up of @host visits. */
 size_t weir__table_steps(struct weir__table *table, uintptr_t host);
 size_t weir__table_count(struct weir__table *table);
+/* How many ranges the table knows that ended. */
+size_t weir__table_tombstones(struct weir__table *table);
 
 #endif

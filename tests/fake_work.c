@@ -265,6 +265,17 @@ void fake_run(struct weir_task *task)
     run_until((struct stream *)task, UINT64_MAX);
 }
 
+bool fake_step(struct weir_task *task)
+{
+    struct stream *stream = (struct stream *)task;
+    if (stream->next == stream->n) return false;
+    struct op op = stream->ops[stream->next++];
+    stream->running = true;
+    op_run(stream, &op);
+    stream->running = false;
+    return true;
+}
+
 void fake_run_all(void)
 {
     for (struct stream *stream = streams; stream; stream = stream->older) run_until(stream, UINT64_MAX);
@@ -337,6 +348,17 @@ int weir__task_wait_point(struct weir_task *task, struct weir__point point)
     int rc = queue(task, &op, true);
     if (!rc) count(&counts.waits);
     return rc;
+}
+
+int weir__point_test(struct weir_context *context, struct weir__point point)
+{
+    (void)context;
+    if (!queued) return WEIR_OK;
+    for (struct stream *stream = streams; stream; stream = stream->older)
+        if (stream->id == weir__point_stream(point.value))
+            return stream->reached >= weir__point_position(point.value) ? WEIR_OK : WEIR_E_PENDING;
+    violations++;
+    return WEIR_OK;
 }
 
 /* ---- the test's side ---- */

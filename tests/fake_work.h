@@ -27,6 +27,8 @@ void fake_kernel(struct weir_task *task, void (*kernel)(void *arg), void *arg);
 /* Run everything queued on the task's stream, and what it waits for. */
 void fake_run(struct weir_task *task);
 void fake_run_all(void);
+/* Run one piece of work of the task's stream, and what it waits for. False: there was none. */
+bool fake_step(struct weir_task *task);
 
 struct fake_counts fake_counts(void);
 /* Allocations that live. */

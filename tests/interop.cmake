@@ -15,12 +15,13 @@ target_compile_definitions(interop_registry_test PRIVATE INTEROP_IMAGE="$<TARGET
 set_target_properties(interop_registry_test PROPERTIES ENABLE_EXPORTS ON)
 
 # The map rules on a stand-in for exec/work.h.
-foreach(part data data_arguments data_attach data_begin data_end data_region data_update mapping)
+foreach(part data data_arguments data_attach data_begin data_end data_region data_update mapping mapping_ended)
   list(APPEND weir_map_rules ${PROJECT_SOURCE_DIR}/interop/${part}.c)
 endforeach()
 weir_test(interop_mapping_test SOURCES fake_work.c ${PROJECT_SOURCE_DIR}/interop/mapping.c
-  ${PROJECT_SOURCE_DIR}/graph/error.c TIMEOUT 600)
+  ${PROJECT_SOURCE_DIR}/interop/mapping_ended.c ${PROJECT_SOURCE_DIR}/graph/error.c TIMEOUT 600)
 weir_test(interop_data_test SOURCES fake_work.c ${weir_map_rules} ${PROJECT_SOURCE_DIR}/graph/error.c)
+weir_test(interop_lifetime_test SOURCES fake_work.c ${weir_map_rules} ${PROJECT_SOURCE_DIR}/graph/error.c)
 weir_test(interop_order_test SOURCES fake_work.c ${weir_map_rules} ${PROJECT_SOURCE_DIR}/graph/error.c TIMEOUT 600)
 foreach(function malloc calloc realloc)
   target_link_options(interop_order_test PRIVATE -Wl,--wrap=${function})

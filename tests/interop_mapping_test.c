@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +38,7 @@ static void drop_all(struct weir__mapped *entry)
 {
     uint64_t state = atomic_load(&entry->state);
     cr_assert(weir__mapped_try_drop(entry, &state, weir__state_serial(state) << 36));
-    weir__table_remove(table, entry);
-    weir__table_put(table, entry);
+    cr_assert_eq(weir__table_bury(table, entry, 0), WEIR_OK);
 }
 
 struct find_row {
@@ -100,21 +100,131 @@ Test(interop_mapping, overlapping_ranges_are_not_inserted)
     cr_expect_eq(weir__table_count(table), 3);
 }
 
-Test(interop_mapping, dead_entry_makes_room_before_it_is_removed)
+static void *add_overlapping(void *arg)
 {
-    struct weir__mapped *old = add(1000, 100, 1000, 1, 0);
+    *(struct weir__mapped **)arg = add(1050, 100, 1050, 1, 0);
+    return NULL;
+}
+
+Test(interop_mapping, insert_waits_until_the_dead_entry_is_buried)
+{
+    pthread_t thread;
+    struct weir__mapped *old = add(1000, 100, 1000, 1, 0), *new = NULL;
     uint64_t state = atomic_load(&old->state);
     cr_assert(weir__mapped_try_drop(old, &state, weir__state_dropped(state, false, false)));
     struct weir__found found;
     weir__table_find(table, 1010, 1, &found);
     cr_expect_eq(found.relation, WEIR__FOUND_NONE, "nobody finds it");
-    struct weir__mapped *new = add(1050, 100, 1050, 1, 0);
-    cr_assert(new);
-    weir__table_remove(table, old);
-    weir__table_put(table, old);
+    cr_expect_null(weir__table_lookup(table, (void *)1010));
+    pthread_create(&thread, NULL, add_overlapping, &new);
+    /* However late the thread comes, it has to find the tombstone. */
+    for (int i = 0; i < 1000; i++) sched_yield();
+    cr_expect_eq(weir__table_count(table), 1);
+    cr_assert_eq(weir__table_bury(table, old, 77), WEIR_OK);
+    pthread_join(thread, NULL);
+    cr_assert(new && new->follows);
     weir__table_find(table, 1060, 1, &found);
     cr_expect_eq(found.entry, new);
     cr_expect_eq(weir__table_count(table), 1);
+}
+
+/* Map and end [begin, begin + bytes), with this point behind it. */
+static void live_and_end(uintptr_t begin, size_t bytes, uint64_t point)
+{
+    struct weir__mapped *entry = add(begin, bytes, begin, 1, 0);
+    cr_assert(entry);
+    uint64_t state = atomic_load(&entry->state);
+    cr_assert(weir__mapped_try_drop(entry, &state, weir__state_serial(state) << 36));
+    cr_assert_eq(weir__table_bury(table, entry, point), WEIR_OK);
+}
+
+struct ended_row {
+    const char *says;
+    struct {
+        uintptr_t begin;
+        size_t bytes;
+        uint64_t point;
+    } ends[4];
+    uintptr_t begin;
+    size_t bytes;
+    uint64_t points[4]; /* in the order of addresses */
+};
+
+static const struct ended_row ended_rows[] = {
+    {"nothing ended, nothing to follow", {{0, 0, 0}}, 100, 50, {0}},
+    {"the same range again", {{100, 50, 1}}, 100, 50, {1}},
+    {"neighbours are not followed", {{50, 50, 1}, {150, 50, 2}}, 100, 50, {0}},
+    {"all that overlap are followed", {{90, 20, 1}, {120, 1, 2}, {149, 9, 3}}, 100, 50, {1, 2, 3}},
+    {"a newer end replaces the older", {{100, 50, 1}, {100, 50, 2}}, 100, 50, {2}},
+    {"a wider end replaces several", {{100, 5, 1}, {110, 5, 2}, {90, 70, 3}}, 100, 50, {3}},
+    {"of the older one the front remains", {{100, 50, 1}, {120, 50, 2}}, 100, 10, {1}},
+    {"of the older one the back remains", {{120, 50, 1}, {100, 50, 2}}, 160, 10, {1}},
+    {"…and the replaced part does not", {{120, 50, 1}, {100, 50, 2}}, 120, 20, {2}},
+    {"the middle is replaced, both sides remain", {{100, 50, 1}, {110, 10, 2}}, 100, 50, {1, 2, 1}},
+    {"an end in the middle is not known beside it", {{100, 50, 1}, {110, 10, 2}}, 125, 5, {1}},
+    {"an end without a copy leaves nothing", {{100, 50, 0}}, 100, 50, {0}},
+    {"…and what was there before", {{100, 50, 1}, {90, 90, 0}}, 100, 50, {1}},
+};
+
+/* The fake's streams are all done; points of streams that it does not know are never asked for below SWEEP_LEAST. */
+Test(interop_mapping, ended_ranges_are_followed_where_they_overlap)
+{
+    for (size_t i = 0; i < sizeof ended_rows / sizeof *ended_rows; i++) {
+        const struct ended_row *row = &ended_rows[i];
+        for (int j = 0; j < 4 && row->ends[j].bytes; j++)
+            live_and_end(row->ends[j].begin, row->ends[j].bytes, row->ends[j].point);
+        struct weir__mapped *entry = add(row->begin, row->bytes, row->begin, 1, 0);
+        cr_assert(entry);
+        cr_expect_eq(entry->follows, row->points[0] != 0, "%s", row->says);
+        uintptr_t cursor = row->begin;
+        for (int j = 0; j < 4; j++) {
+            uint64_t point = weir__table_ended(table, &cursor, row->begin + row->bytes);
+            cr_expect_eq(point, row->points[j], "%s: %zu", row->says, (size_t)point);
+        }
+        tear_down();
+        set_up();
+    }
+}
+
+Test(interop_mapping, ended_ranges_agree_with_an_array_of_bytes)
+{
+    enum { BYTES = 300 };
+    static uint64_t last[BYTES];
+    uint64_t n = 200 * 200, seed = 88172645463325252u;
+    fake_reset(true);
+    struct weir_task *task = fake_task();
+    for (uint64_t i = 1; i <= n; i++) {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        size_t begin = seed % BYTES, bytes = 1 + (seed >> 20) % 40, end = begin + bytes < BYTES ? begin + bytes : BYTES;
+        struct weir__point point;
+        cr_assert_eq(weir__task_mark(task, &point), WEIR_OK);
+        live_and_end(4096 + begin, end - begin, point.value);
+        for (size_t k = begin; k < end; k++) last[k] = point.value;
+        uintptr_t at = 4096 + (seed >> 40) % BYTES, byte = at;
+        cr_assert_eq(weir__table_ended(table, &at, at + 1), last[byte - 4096], "end %zu", (size_t)i);
+        cr_assert_leq(weir__table_tombstones(table), BYTES);
+    }
+}
+
+Test(interop_mapping, reached_ends_are_forgotten)
+{
+    fake_reset(true);
+    struct weir_task *task = fake_task(), *late = fake_task();
+    struct weir__point point;
+    for (uintptr_t i = 0; i < 10000; i++) {
+        /* Every thousandth is not reached. */
+        struct weir_task *on = i % 1000 ? task : late;
+        cr_assert_eq(weir__task_mark(on, &point), WEIR_OK);
+        if (on == task) fake_run(task);
+        live_and_end(4096 + 64 * i, 64, point.value);
+        cr_assert_leq(weir__table_tombstones(table), 100);
+    }
+    for (uintptr_t i = 0; i < 10000; i += 1000) {
+        uintptr_t cursor = 4096 + 64 * i;
+        cr_expect_neq(weir__table_ended(table, &cursor, cursor + 64), 0, "not reached, not forgotten");
+    }
 }
 
 Test(interop_mapping, stale_look_up_cannot_take_a_reference)
@@ -334,8 +444,8 @@ static void map_once(uintptr_t begin)
         uint64_t dropped = weir__state_dropped(state, false, false);
         if (!weir__mapped_try_drop(found.entry, &state, dropped)) continue;
         if (!weir__state_alive(dropped)) {
-            weir__table_remove(table, found.entry);
-            weir__table_put(table, found.entry);
+            /* Every other one leaves a tombstone. */
+            if (weir__table_bury(table, found.entry, begin / 64 % 2)) atomic_fetch_add(&mistakes, 1);
         }
         return;
     }
