@@ -211,9 +211,10 @@ static void part_done(struct weir__target_task *task)
 {
     /* Acquire/release: the last one sees what the others did. */
     if (atomic_fetch_sub_explicit(&task->parts, 1, memory_order_acq_rel) != 1) return;
-    int rc = weir_task_fulfill(task->node, 0);
-    check(task, rc);
+    /* The anchor first: who waits for it is woken by the other. */
+    struct weir_task *node = task->node;
     finish(task);
+    if (weir_task_fulfill(node, 0)) weir__fatal("a target task cannot be completed: %s", weir_error_text());
 }
 
 static int run_waiting(void *arg)
