@@ -109,7 +109,7 @@ Test(interop_lifetime, overlapping_parts_keep_what_the_others_wrote)
 
 Test(interop_lifetime, copy_back_alone_comes_behind_the_earlier_one)
 {
-    int x[2] = {0};
+    static int x[2];
     task(0, x, 2, 0);
     begin(1, x, 2, FROM);
     fake_kernel(regions[1].task, increment, weir__table_lookup(table, x));
@@ -123,7 +123,7 @@ Test(interop_lifetime, copy_back_alone_comes_behind_the_earlier_one)
 
 Test(interop_lifetime, sharers_of_a_new_mapping_follow_what_ended_before_it)
 {
-    int x[2] = {0}, seen = 0;
+    static int x[2], seen;
     task(0, x, 2, 0);
     begin(1, x, 2, TO);
     begin(2, x, 2, TO);
@@ -138,7 +138,7 @@ Test(interop_lifetime, sharers_of_a_new_mapping_follow_what_ended_before_it)
 /* The construct that ends the entry copies nothing itself. */
 Test(interop_lifetime, updates_to_the_host_are_followed_after_the_end)
 {
-    int x[2] = {0};
+    static int x[2];
     begin(0, x, 2, TO);
     fake_kernel(regions[0].task, increment, weir__table_lookup(table, x));
     update(0, x, 2, FROM);
@@ -150,7 +150,7 @@ Test(interop_lifetime, updates_to_the_host_are_followed_after_the_end)
 
 Test(interop_lifetime, updates_with_gaps_are_followed_after_the_end)
 {
-    int x[3] = {0};
+    static int x[3];
     /* x[0 : 2 : 2] as the compiler writes it: two pieces of one element. */
     uint64_t dims[2][3] = {{0, 2, 2 * sizeof *x}, {0, 1, sizeof *x}};
     struct rig_args args;
@@ -166,7 +166,7 @@ Test(interop_lifetime, updates_with_gaps_are_followed_after_the_end)
 
 Test(interop_lifetime, always_copies_to_the_host_are_followed_after_the_end)
 {
-    int x[2] = {0};
+    static int x[2];
     begin(0, x, 2, TO);
     fake_kernel(regions[0].task, increment, weir__table_lookup(table, x));
     begin(1, x, 2, FROM | ALWAYS);
@@ -179,7 +179,7 @@ Test(interop_lifetime, always_copies_to_the_host_are_followed_after_the_end)
 
 Test(interop_lifetime, readers_do_not_wait_for_each_other)
 {
-    int x[2] = {0};
+    static int x[2];
     struct fake_counts before = fake_counts();
     for (int i = 0; i < TASKS; i++) {
         begin(i, x, 2, TO);
@@ -192,7 +192,7 @@ Test(interop_lifetime, readers_do_not_wait_for_each_other)
 
 Test(interop_lifetime, associated_memory_is_free_of_earlier_lives)
 {
-    int x[2] = {0}, memory[2];
+    static int x[2], memory[2];
     task(0, x, 2, 0);
     cr_assert_eq(weir__table_associate(table, x, memory, sizeof x, 0), WEIR_OK);
     cr_expect_eq(weir__table_lookup(table, x), memory);
