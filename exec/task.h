@@ -25,10 +25,6 @@ enum weir__task_kind {
     WEIR__TASK_FOREIGN = WEIR__NODE_NOTICE | 8, /* an external task of domain WEIR__DOMAIN_FOREIGN, see weir__task_foreign() */
 };
 
-/* The domain of tasks that another runtime orders among themselves. Such a task counts as issued from the beginning, so
- * that edges within the domain cost nothing and hold nothing back. */
-#define WEIR__DOMAIN_FOREIGN 255
-
 enum weir__task_flag {
     WEIR__TASK_HAS_HANDLE = 1,   /* .references counts */
     WEIR__TASK_HAS_CALLBACK = 2, /* an extra of kind CALLBACK */

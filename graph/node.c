@@ -81,7 +81,7 @@ static __attribute__((noinline)) void link_open(struct weir__linking *linking, s
     link = slot_take(linking, &ref);
     if (weir__list_push(list, ref, link)) {
         linking->links++;
-        if (pred->kind & node->kind & WEIR__NODE_NOTICE) {
+        if (pred->kind & node->kind & WEIR__NODE_NOTICE && pred->domain != WEIR__DOMAIN_FOREIGN && node->domain != WEIR__DOMAIN_FOREIGN) {
             linking->other++;
             if (!device) linking->host_only++;
         }

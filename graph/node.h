@@ -31,6 +31,9 @@
 #define WEIR__LINKING_POINTS 4
 #define WEIR__PENDING_BIAS (1 << 30)
 #define WEIR__NODE_NOTICE  0x80u
+/* The domain of tasks that another runtime orders among themselves. Such a task counts as issued from the beginning, so
+ * that edges within the domain cost nothing and hold nothing back. */
+#define WEIR__DOMAIN_FOREIGN 255
 #define WEIR__POISON_NAMED 2 /* a failed node that an access table still names */
 
 /* Low three bits of a list reference. */

@@ -16,6 +16,7 @@
 #include "interop/libomp.h"
 #include "interop/mapping.h"
 #include "interop/registry.h"
+#include "interop/report.h"
 #include "interop/shim.h"
 #include "interop/siblings.h"
 #include "interop/target_task.h"
@@ -177,6 +178,7 @@ static struct weir__runtime *runtime_make(void)
         atomic_store_explicit(&failed, true, memory_order_relaxed);
         return NULL;
     }
+    weir__report_watch(); /* before the next, so that it runs behind it */
     /* Libraries of a program may be the only ones with target code, and go away after libomp. */
     (void)atexit(weir__runtime_drain_all);
     atomic_store_explicit(&runtime, new, memory_order_release); /* R1 */

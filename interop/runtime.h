@@ -62,6 +62,7 @@ struct weir__task_counts {
     _Atomic uint64_t plain;    /* handed to libomp: reductions */
     _Atomic uint64_t hosted;   /* tasks of the host with dependences */
     _Atomic uint64_t gates;    /* …that had to wait for target tasks */
+    _Atomic uint64_t waits;    /* of the generating thread for target tasks that were not complete */
 };
 
 /* One more. The owner of the counter; relaxed: nothing is ordered by it. */

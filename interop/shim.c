@@ -100,6 +100,7 @@ static void settle(struct weir__siblings *siblings, struct weir__abi_ident *wher
     const struct weir__libomp *libomp = weir__libomp();
     bool alone = libomp->num_threads() == 1;
     struct settling settling = {siblings, done, arg, 0};
+    if (!done(arg)) weir__count(&weir__runtime_thread()->counts.waits);
     while (!done(arg)) {
         if (alone && atomic_load_explicit(&siblings->hosted, memory_order_relaxed)) return; /* only we finish them */
         settling.opened = atomic_load_explicit(&siblings->opened, memory_order_acquire);    /* as in has_news() */

@@ -9,6 +9,7 @@
 #define WEIR_ENVIRONMENT_TABLE(X)                                                                                      \
     X("WEIR_LOG", "1", "messages on stderr: 0 none, 1 errors, 2 warnings, 3 information, 4 every call")                \
     X("WEIR_SUMMARY", "0", "1: one line at exit: tasks, edges and how they were realised")                             \
+    X("WEIR_REPORT", "0", "1: at exit of an OpenMP program, what became of its target tasks")                          \
     X("WEIR_WORKERS", "one per core, at least 2", "threads for host tasks of the graph API")                           \
     X("WEIR_HOST_DEVICES", "1, in OpenMP programs 4", "how many CPU devices there are")                                \
     X("WEIR_WINDOW", "4096", "tasks in flight per scope before the submitter helps or waits")                          \

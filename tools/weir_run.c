@@ -23,6 +23,7 @@ struct option {
 
 static const struct option options[] = {
     {"--summary", "WEIR_SUMMARY", 0, 0},
+    {"--report", "WEIR_REPORT", 0, 0},
     {"--devices", "WEIR_HOST_DEVICES", 1, 64},
     {"--window", "WEIR_WINDOW", 1, 1 << 24},
     {"--log", "WEIR_LOG", 0, 4},
