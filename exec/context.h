@@ -92,6 +92,7 @@ struct weir_context {
     /* mutexinoutset: the tails of all locks. */
     pthread_mutex_t lock_of_locks;
     /* Device work has failed at least once: streams are retired one at a time, in the order of dependences. */
+    _Atomic uint32_t    noticing; /* threads of backends that finish tasks: what they have in hand is in no list */
     pthread_mutex_t failure_lock;
     _Atomic bool    failures;
 

@@ -447,3 +447,6 @@ static void reached(void *owner, uint64_t position)
 }
 
 const struct weir__device_notice weir__stream_notice = {reached};
+    /* Sequentially consistent: counted before .retired says that nothing is on the device, until all is given back. */
+    atomic_fetch_add_explicit(&context->noticing, 1, memory_order_seq_cst);
+    atomic_fetch_sub_explicit(&context->noticing, 1, memory_order_seq_cst);

@@ -57,6 +57,7 @@ static bool others_are_busy(struct weir_context *context)
 {
     /* Relaxed: an estimate, asked for again after a short sleep. */
     return weir__context_device_busy(context) || atomic_load_explicit(&context->looking, memory_order_relaxed) != 0 ||
+           atomic_load_explicit(&context->noticing, memory_order_relaxed) != 0 ||
            atomic_load_explicit(&context->nworkers, memory_order_relaxed) >
                atomic_load_explicit(&context->parked, memory_order_relaxed);
 }

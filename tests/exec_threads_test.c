@@ -235,7 +235,7 @@ Test(exec_threads, host_tasks_make_scopes_and_wait)
 
 /* ---- back-pressure ---- */
 
-enum { FILLERS = 200, ATTEMPTS = 30 };
+enum { FILLERS = 200, ATTEMPTS = 4 };
 
 /* A window that was exceeded k times is that much wider. */
 static uint32_t widened(uint32_t window, uint64_t exceeded)
