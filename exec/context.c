@@ -11,10 +11,10 @@
 #include <exec/environment.h>
 #include <exec/scope.h>
 #include <exec/stream.h>
+#include <exec/submit.h>
 #include <exec/summary.h>
 
 #define DEFAULT_WINDOW 4096
-#define MAX_WINDOW (1u << 24)
 
 /* ---- fork ---- */
 
@@ -37,33 +37,48 @@ int weir__fail_forked(void)
 
 /* ---- environment ---- */
 
-uint32_t weir__environment_number(const char *name, uint32_t otherwise, uint32_t least, uint32_t most)
+/* A whole number in digits and in range; false: @text is none. */
+static bool is_number(const char *text, uint32_t least, uint32_t most, uint32_t *value_out)
 {
-    const char   *text = getenv(name);
     char         *end;
     unsigned long value;
 
+    if (*text < '0' || *text > '9') return false;
+    value = strtoul(text, &end, 10); /* ULONG_MAX if it is larger */
+    if (*end != '\0' || value < least || value > most) return false;
+    *value_out = (uint32_t)value;
+    return true;
+}
+
+uint32_t weir__environment_number(const char *name, uint32_t otherwise, uint32_t least, uint32_t most)
+{
+    const char *text = getenv(name);
+    uint32_t    value;
+
     if (text == NULL || *text == '\0') return otherwise;
-    value = strtoul(text, &end, 10);
-    if (*end != '\0' || *text == '-' || value < least || value > most) {
-        weir__log(2, "%s=%s is not a number from %u to %u: %u is used", name, text, least, most, otherwise);
-        return otherwise;
-    }
-    return (uint32_t)value;
+    if (is_number(text, least, most, &value)) return value;
+    weir__log(2, "%s=%s is not a number from %u to %u: %u is used", name, text, least, most, otherwise);
+    return otherwise;
+}
+
+_Atomic int weir__log_level = -1;
+
+static int start_log(void)
+{
+    const char *text = getenv("WEIR_LOG");
+    uint32_t    level;
+
+    if (text == NULL || !is_number(text, 0, 4, &level)) level = 1;
+    atomic_store_explicit(&weir__log_level, (int)level, memory_order_relaxed); /* every thread finds the same */
+    return (int)level;
 }
 
 void weir__log(int level, const char *format, ...)
 {
-    static _Atomic int limit = -1;
-    int                now = atomic_load_explicit(&limit, memory_order_relaxed); /* every thread finds the same */
-    va_list            arguments;
+    int     now = atomic_load_explicit(&weir__log_level, memory_order_relaxed); /* every thread finds the same */
+    va_list arguments;
 
-    if (now < 0) {
-        const char *text = getenv("WEIR_LOG");
-
-        now = text != NULL && *text >= '0' && *text <= '4' ? *text - '0' : 1;
-        atomic_store_explicit(&limit, now, memory_order_relaxed);
-    }
+    if (now < 0) now = start_log();
     if (level > now) return;
     va_start(arguments, format);
     flockfile(stderr);
@@ -111,6 +126,7 @@ int weir__context_add_backend(struct weir_context *context, const struct weir__d
         }
         device->max_streams = weir__environment_number("WEIR_STREAMS", device->info.advised_streams, 1, WEIR__MAX_STREAMS / 8);
         context->devices[context->ndevices++] = device;
+        weir__log(3, "device %u: %s, %s", device->number, device->info.name, device->info.text);
     }
     return WEIR_OK;
 }
@@ -173,6 +189,20 @@ static void free_context(struct weir_context *context)
     free(context);
 }
 
+static int check_options(const struct weir_context_options *o)
+{
+    if (o->size != sizeof *o) return weir__fail(WEIR_E_VERSION, "struct weir_context_options of %zu bytes is not known", o->size);
+    if (o->workers > WEIR__MAX_WORKERS) return weir__fail(WEIR_E_INVALID, "%u workers: at most %u are possible", o->workers, WEIR__MAX_WORKERS);
+    if (o->host_devices > WEIR__MAX_DEVICES) {
+        return weir__fail(WEIR_E_INVALID, "%u CPU devices: at most %u are possible", o->host_devices, WEIR__MAX_DEVICES);
+    }
+    if (o->window > WEIR__MAX_WINDOW) return weir__fail(WEIR_E_INVALID, "a window of %u tasks: at most %u are possible", o->window, WEIR__MAX_WINDOW);
+    if (o->streams_per_device > WEIR__MAX_STREAMS / 8) {
+        return weir__fail(WEIR_E_INVALID, "%u streams per device: at most %u are possible", o->streams_per_device, WEIR__MAX_STREAMS / 8);
+    }
+    return WEIR_OK;
+}
+
 int weir_context_create(const struct weir_context_options *options, struct weir_context **context_out)
 {
     static pthread_once_t       once = PTHREAD_ONCE_INIT;
@@ -182,27 +212,25 @@ int weir_context_create(const struct weir_context_options *options, struct weir_
     int                         rc;
 
     if (context_out == NULL) return weir__fail(WEIR_E_INVALID, "weir_context_create: NULL");
-    if (options != NULL && options->size != sizeof *options) {
-        return weir__fail(WEIR_E_VERSION, "struct weir_context_options of %zu bytes is not known", options->size);
-    }
+    if (options != NULL && (rc = check_options(options)) != WEIR_OK) return rc;
     if (options != NULL) o = *options;
     pthread_once(&once, watch_forks);
     context = aligned_alloc(64, (sizeof *context + 63) & ~(size_t)63);
     if (context == NULL) return weir__fail(WEIR_E_NO_MEMORY, "no memory for a context");
     memset(context, 0, sizeof *context);
     context->generation = atomic_load_explicit(&weir__generation, memory_order_relaxed); /* as in weir__context_check() */
-    if (o.window == 0) o.window = weir__environment_number("WEIR_WINDOW", DEFAULT_WINDOW, 1, MAX_WINDOW);
+    if (o.window == 0) o.window = weir__environment_number("WEIR_WINDOW", DEFAULT_WINDOW, 1, WEIR__MAX_WINDOW);
     if (o.workers == 0) o.workers = weir__environment_number("WEIR_WORKERS", cores > 2 ? (uint32_t)cores : 2, 1, WEIR__MAX_WORKERS);
-    if (o.host_devices == 0) o.host_devices = weir__environment_number("WEIR_HOST_DEVICES", 1, 0, 64);
+    if (o.host_devices == 0) o.host_devices = weir__environment_number("WEIR_HOST_DEVICES", 1, 1, WEIR__MAX_DEVICES);
     context->window = o.window;
-    context->max_workers = o.workers < WEIR__MAX_WORKERS ? o.workers : WEIR__MAX_WORKERS;
+    context->max_workers = o.workers;
     pthread_mutex_init(&context->create_lock, NULL);
     pthread_mutex_init(&context->scope_lock, NULL);
     pthread_mutex_init(&context->worker_lock, NULL);
     pthread_mutex_init(&context->lock_of_locks, NULL);
     pthread_mutex_init(&context->failure_lock, NULL);
     pthread_mutex_init(&context->certificate_lock, NULL);
-    rc = o.host_devices != 0 ? add_host(context, o.host_devices) : WEIR_OK;
+    rc = add_host(context, o.host_devices);
     if (rc != WEIR_OK) {
         free_context(context);
         return rc;
@@ -215,16 +243,32 @@ int weir_context_create(const struct weir_context_options *options, struct weir_
     return WEIR_OK;
 }
 
+/* Nothing is left that could still use the context? */
+static int check_unused(struct weir_context *context)
+{
+    struct weir_task *held = NULL;
+    char              name[96];
+    bool              alive;
+
+    pthread_mutex_lock(&context->scope_lock);
+    alive = context->scopes != NULL;
+    for (struct weir__pool *pool = context->idle_pools; pool != NULL && held == NULL && !alive; pool = pool->next) {
+        held = weir__pool_held(pool);
+    }
+    pthread_mutex_unlock(&context->scope_lock);
+    if (alive) return weir__fail(WEIR_E_BUSY, "weir_context_destroy: a scope is alive");
+    if (held == NULL) return WEIR_OK;
+    weir__task_describe(held, name, sizeof name);
+    return weir__fail(WEIR_E_BUSY, "weir_context_destroy: the handle of %s was not released", name);
+}
+
 int weir_context_destroy(struct weir_context *context)
 {
     int rc;
 
     if (context == NULL) return weir__fail(WEIR_E_INVALID, "weir_context_destroy: NULL");
     if ((rc = weir__context_check(context)) != WEIR_OK) return rc;
-    pthread_mutex_lock(&context->scope_lock);
-    rc = context->scopes != NULL ? WEIR_E_BUSY : WEIR_OK;
-    pthread_mutex_unlock(&context->scope_lock);
-    if (rc != WEIR_OK) return weir__fail(rc, "weir_context_destroy: a scope is alive");
+    if ((rc = check_unused(context)) != WEIR_OK) return rc;
     weir__workers_stop(context);
     weir__summary_end(context);
     free_context(context);
@@ -278,6 +322,7 @@ int weir_device_free(struct weir_device *device, void *address)
 
 void weir_context_counters(struct weir_context *context, struct weir_counters *counters_out)
 {
+    if (counters_out == NULL) return;
     memset(counters_out, 0, sizeof *counters_out);
     if (context == NULL) return;
     pthread_mutex_lock(&context->scope_lock);

@@ -13,10 +13,17 @@
 #define WEIR__MAX_STREAMS 4096
 #define WEIR__MAX_DEVICES 254 /* domains are device numbers + 1, and WEIR__DOMAIN_FOREIGN */
 #define WEIR__MAX_WORKERS 256
+#define WEIR__MAX_WINDOW (1u << 24)
 #define WEIR__POLL_NS 1000000u
 
 struct weir__stream;
 struct weir__certificate;
+
+/* A task that failed by itself, for the texts of those that are cancelled because of it. */
+struct weir__root {
+    uint64_t id;
+    char     name[96];
+};
 
 struct weir_device {
     struct weir_context            *context;
@@ -45,7 +52,7 @@ struct weir__worker {
 };
 
 /*
- * Lock order: list_lock > queue.lock; create_lock > (nothing); lock_of_locks > (nothing); failure_lock > stream.retiring.
+ * Lock order: list_lock > queue.lock; create_lock, lock_of_locks, root_lock > (nothing); failure_lock > stream.retiring.
  * None is held while user code runs.
  */
 struct weir_context {
@@ -85,6 +92,7 @@ struct weir_context {
     _Atomic uint32_t    looking; /* workers that look for work, or were told to: see worker.c */
     _Atomic uint32_t    grants;  /* workers told to look that have not woken up yet */
     _Atomic uint32_t    blocked; /* workers asleep inside a task that waits */
+    _Atomic uint32_t    noticing; /* threads of backends that finish tasks: what they have in hand is in no list */
     _Atomic uint32_t    event;   /* futex */
     _Atomic bool        stop;
     _Atomic bool        poll;    /* a notice could not be had: device work is looked for every WEIR__POLL_NS */
@@ -92,9 +100,12 @@ struct weir_context {
     /* mutexinoutset: the tails of all locks. */
     pthread_mutex_t lock_of_locks;
     /* Device work has failed at least once: streams are retired one at a time, in the order of dependences. */
-    _Atomic uint32_t    noticing; /* threads of backends that finish tasks: what they have in hand is in no list */
     pthread_mutex_t failure_lock;
     _Atomic bool    failures;
+    /* The newest failures, a ring. */
+    struct weir__spin root_lock;
+    struct weir__root roots[16];
+    uint32_t          nroots;
 
     struct weir__certificate *certificate; /* NULL: nobody asked */
     pthread_mutex_t           certificate_lock;

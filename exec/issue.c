@@ -308,6 +308,14 @@ static void count(struct weir_scope *scope, const struct decision *decision, boo
     if (decision->waits != 0) atomic_fetch_add_explicit(&scope->late_waits, decision->waits, memory_order_relaxed);
 }
 
+static __attribute__((noinline)) void log_open(const struct weir_task *task, const struct weir__stream *stream)
+{
+    char name[96];
+
+    weir__task_describe(task, name, sizeof name);
+    weir__log(4, "%s: stream %u: %s", stream->device->info.name, stream->id, name);
+}
+
 int weir__issue_open(struct weir_task *task, bool late)
 {
     struct weir_context *context = task->pool->context;
@@ -335,6 +343,7 @@ int weir__issue_open(struct weir_task *task, bool late)
     }
     count(task->pool->scope, &decision, late);
     task->arg = (uintptr_t)stream;
+    if (weir__log_is(4)) log_open(task, stream);
     atomic_store_explicit(&task->state, WEIR__TASK_OPEN, memory_order_relaxed); /* published with the handle */
     return WEIR_OK;
 }

@@ -9,6 +9,7 @@
 
 struct weir__slab {
     struct weir__slab *next;
+    uint32_t           count;
     _Alignas(128) struct weir_task tasks[];
 };
 
@@ -44,6 +45,7 @@ int weir__pool_grow(struct weir__pool *pool)
 
     if (slab == NULL) return WEIR_E_NO_MEMORY;
     slab->next = pool->slabs;
+    slab->count = count;
     pool->slabs = slab;
     pool->total += count;
     for (uint32_t i = count; i-- > 0;) {
@@ -54,6 +56,21 @@ int weir__pool_grow(struct weir__pool *pool)
         weir__task_push(&pool->free, task);
     }
     return WEIR_OK;
+}
+
+struct weir_task *weir__pool_held(const struct weir__pool *pool)
+{
+    for (struct weir__slab *slab = pool->slabs; slab != NULL; slab = slab->next) {
+        for (uint32_t i = 0; i < slab->count; i++) {
+            struct weir_task *task = &slab->tasks[i];
+
+            /* Relaxed: who released a handle before is not waited for here. */
+            if (weir__task_flags(task) & WEIR__TASK_HAS_HANDLE && atomic_load_explicit(&task->references, memory_order_relaxed) != 0) {
+                return task;
+            }
+        }
+    }
+    return NULL;
 }
 
 bool weir__pool_collect(struct weir__pool *pool)

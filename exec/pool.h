@@ -40,6 +40,9 @@ bool weir__pool_collect(struct weir__pool *pool);
 /* Owner: more memory. 0 or WEIR_E_NO_MEMORY. */
 int weir__pool_grow(struct weir__pool *pool);
 
+/* A task whose handle somebody has, NULL: none. Nothing is in flight. */
+struct weir_task *weir__pool_held(const struct weir__pool *pool);
+
 /* Owner; .free is not empty. The task's extras of its last use are recycled. */
 static inline struct weir_task *weir__pool_take(struct weir__pool *pool)
 {

@@ -112,7 +112,7 @@ static void poison(struct weir_task *task, const struct weir_task *failed)
     /* Relaxed: the decrement of .pending that follows publishes both. */
     if (atomic_exchange_explicit(&task->node.poison, 1, memory_order_relaxed) != 0) return;
     if (weir__kind_is_external(task->node.kind)) return;
-    task->arg = failed->node.status == WEIR_E_PREDECESSOR ? failed->arg : (uintptr_t)failed->node.id;
+    task->arg = weir__task_root_through(failed);
 }
 
 static inline void release(struct weir__runner *runner, uintptr_t list, uint64_t point, const struct weir_task *failed)

@@ -41,8 +41,12 @@ static void fence_submit(struct weir__fencer *fencer, struct weir__linking *link
 
 static int check_options(const struct weir_scope_options *options)
 {
-    if (options == NULL || options->size == sizeof *options) return WEIR_OK;
-    return weir__fail(WEIR_E_VERSION, "struct weir_scope_options of %zu bytes is not known", options->size);
+    if (options == NULL) return WEIR_OK;
+    if (options->size != sizeof *options) {
+        return weir__fail(WEIR_E_VERSION, "struct weir_scope_options of %zu bytes is not known", options->size);
+    }
+    if (options->window <= WEIR__MAX_WINDOW) return WEIR_OK;
+    return weir__fail(WEIR_E_INVALID, "a window of %u tasks: at most %u are possible", options->window, WEIR__MAX_WINDOW);
 }
 
 static struct weir__pool *take_pool(struct weir_context *context)
@@ -167,8 +171,10 @@ int weir_scope_wait(struct weir_scope *scope)
 int weir_scope_test(struct weir_scope *scope)
 {
     struct weir__runner runner;
+    int                 rc;
 
     if (scope == NULL) return weir__fail(WEIR_E_INVALID, "weir_scope_test: NULL");
+    if ((rc = weir__context_check(scope->context)) != WEIR_OK) return rc;
     if (weir__scope_is_quiet(scope)) return WEIR_OK;
     runner = (struct weir__runner){.context = scope->context};
     weir__context_retire(scope->context, &runner);
@@ -211,6 +217,7 @@ void weir__scope_count(struct weir_scope *scope, struct weir_counters *sum)
 
 void weir_scope_counters(struct weir_scope *scope, struct weir_counters *counters_out)
 {
+    if (counters_out == NULL) return;
     memset(counters_out, 0, sizeof *counters_out);
     if (scope != NULL) weir__scope_count(scope, counters_out);
 }
@@ -230,18 +237,49 @@ void weir__task_describe(const struct weir_task *task, char *text, size_t bytes)
     snprintf(text, bytes, "task %llu", (unsigned long long)task->node.id);
 }
 
+static void note_root(struct weir_context *context, uint64_t id, const char *name)
+{
+    struct weir__root *root;
+
+    weir__spin_lock(&context->root_lock);
+    root = &context->roots[context->nroots++ % (sizeof context->roots / sizeof context->roots[0])];
+    root->id = id;
+    snprintf(root->name, sizeof root->name, "%s", name);
+    weir__spin_unlock(&context->root_lock);
+}
+
+void weir__root_describe(struct weir_context *context, uint64_t id, char *text, size_t bytes)
+{
+    if (id == 0) snprintf(text, bytes, "a predecessor");
+    else snprintf(text, bytes, "task %llu", (unsigned long long)id);
+    weir__spin_lock(&context->root_lock);
+    for (size_t i = 0; id != 0 && i < sizeof context->roots / sizeof context->roots[0]; i++) {
+        if (context->roots[i].id == id) snprintf(text, bytes, "%s", context->roots[i].name);
+    }
+    weir__spin_unlock(&context->root_lock);
+}
+
+static void note_cancelled(struct weir_scope *scope, const struct weir_task *task)
+{
+    /* Relaxed: counters, read when the task is complete. */
+    atomic_fetch_add_explicit(&scope->ncancelled, 1, memory_order_relaxed);
+    if (task->node.kind == WEIR__TASK_EMPTY || task->node.kind == WEIR__TASK_FENCE) return;
+    if (atomic_fetch_add_explicit(&scope->since_cancelled, 1, memory_order_relaxed) == 0) {
+        atomic_store_explicit(&scope->cancelled_by, weir__task_root(task), memory_order_relaxed);
+    }
+}
+
 void weir__scope_note_failure(struct weir_scope *scope, struct weir_task *task, int status)
 {
     char name[96];
 
     if (status == WEIR_E_PREDECESSOR) {
-        /* Relaxed: counters. */
-        atomic_fetch_add_explicit(&scope->ncancelled, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(&scope->since_cancelled, 1, memory_order_relaxed);
+        note_cancelled(scope, task);
         return;
     }
     atomic_fetch_add_explicit(&scope->nfailed, 1, memory_order_relaxed);
     weir__task_describe(task, name, sizeof name);
+    note_root(scope->context, task->node.id, name);
     pthread_mutex_lock(&scope->failure_lock);
     if (scope->failure.status == WEIR_OK) {
         scope->failure.status = status;
@@ -266,15 +304,19 @@ void weir__scope_sweep(struct weir_scope *scope, bool all)
 {
     struct weir_task *task, *next;
     uint32_t          left;
+    bool              told;
 
     /* Relaxed: whoever must be seen has completed before. */
     if (atomic_load_explicit(&scope->nparked, memory_order_relaxed) == 0) return;
     pthread_mutex_lock(&scope->failure_lock);
     task = scope->parked;
     scope->parked = NULL;
+    told = (atomic_load_explicit(&scope->nparked, memory_order_relaxed) & WEIR__FAILURE_TOLD) != 0;
     atomic_store_explicit(&scope->nparked, 0, memory_order_relaxed);
     pthread_mutex_unlock(&scope->failure_lock);
     if (task == NULL) return;
+    /* Something in flight: the thread that waited is not the one that submits; its wait told what was complete then. */
+    all |= told && weir__scope_is_quiet(scope);
     if (all) weir__depend_clear(&scope->depend);
     else weir__depend_mark_failed(&scope->depend);
     for (; task != NULL; task = next) {
@@ -294,17 +336,29 @@ void weir__scope_sweep(struct weir_scope *scope, bool all)
 int weir__scope_take_failure(struct weir_scope *scope)
 {
     struct weir__failure failure;
-    uint64_t             cancelled;
+    uint64_t             cancelled, root;
+    char                 name[96];
 
-    /* Relaxed: set before the failed task counted as complete, which the caller has seen. */
-    if (!atomic_load_explicit(&scope->failed, memory_order_relaxed)) return WEIR_OK;
+    /* Relaxed: set before the failed or cancelled task counted as complete, which the caller has seen. */
+    if (!atomic_load_explicit(&scope->failed, memory_order_relaxed) &&
+        atomic_load_explicit(&scope->since_cancelled, memory_order_relaxed) == 0) {
+        return WEIR_OK;
+    }
     pthread_mutex_lock(&scope->failure_lock);
     failure = scope->failure;
     scope->failure.status = WEIR_OK;
     atomic_store_explicit(&scope->failed, false, memory_order_relaxed);
+    root = atomic_load_explicit(&scope->cancelled_by, memory_order_relaxed);
     cancelled = atomic_exchange_explicit(&scope->since_cancelled, 0, memory_order_relaxed);
+    atomic_fetch_or_explicit(&scope->nparked, WEIR__FAILURE_TOLD, memory_order_relaxed);
     pthread_mutex_unlock(&scope->failure_lock);
-    if (cancelled == 0) return weir__fail(failure.status, "%s", failure.text);
-    return weir__fail(failure.status, "%s; %llu task%s after it cancelled", failure.text, (unsigned long long)cancelled,
-                      cancelled == 1 ? " was" : "s were");
+    if (failure.status != WEIR_OK && cancelled == 0) return weir__fail(failure.status, "%s", failure.text);
+    if (failure.status != WEIR_OK) {
+        return weir__fail(failure.status, "%s; %llu task%s after it %s cancelled", failure.text, (unsigned long long)cancelled,
+                          cancelled == 1 ? "" : "s", cancelled == 1 ? "was" : "were");
+    }
+    if (cancelled == 0) return WEIR_OK; /* another thread has just told it */
+    weir__root_describe(scope->context, root, name, sizeof name);
+    return weir__fail(WEIR_E_PREDECESSOR, "%llu task%s cancelled: %s failed before", (unsigned long long)cancelled,
+                      cancelled == 1 ? " was" : "s were", name);
 }

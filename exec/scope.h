@@ -4,6 +4,8 @@
 
 #include <exec/context.h>
 
+#define WEIR__FAILURE_TOLD 0x80000000u /* in .nparked: a wait has returned what failed */
+
 /* The first failure of a scope since the last wait. */
 struct weir__failure {
     int      status;
@@ -33,10 +35,12 @@ struct weir_scope {
     pthread_mutex_t      failure_lock;
     struct weir__failure failure;    /* .status is 0 if there is none */
     struct weir_task    *parked;     /* failed tasks that the access table may still name */
-    _Atomic uint32_t     nparked;    /* written under failure_lock */
+    _Atomic uint32_t     nparked;    /* written under failure_lock; see WEIR__FAILURE_TOLD */
     uint32_t             sweep_at;   /* the submitter's */
     _Atomic bool         failed;     /* a failure that no wait has returned yet */
-    _Atomic uint64_t     nfailed, ncancelled, since_cancelled;
+    _Atomic uint64_t     nfailed, ncancelled;
+    _Atomic uint64_t     since_cancelled; /* tasks since the last wait, without those that users do not see */
+    _Atomic uint64_t     cancelled_by;    /* id of what the first of these is behind; 0: not known */
     /* Edges of tasks that were issued late, by others than the submitter. */
     _Atomic uint64_t     late, late_done, late_stream, late_implied, late_event, late_waits;
 };
@@ -60,7 +64,8 @@ void weir__scope_own(struct weir_scope *scope);
 bool weir__scope_is_own(const struct weir_scope *scope);
 /* Run or wait for the scope's newest device work on this thread where the backend can. */
 void weir__scope_sync_recent(struct weir_scope *scope, struct weir__runner *runner);
-/* The first failure since the last call, as the return value and text of a wait. */
+/* The first failure since the last call, or that tasks were cancelled, as the return value and text of a wait. What failed
+ * until then is forgotten by the next submission, if nothing is in flight. */
 int weir__scope_take_failure(struct weir_scope *scope);
 void weir__counters_add(struct weir_counters *sum, const struct weir_counters *more);
 
@@ -68,7 +73,8 @@ void weir__counters_add(struct weir_counters *sum, const struct weir_counters *m
 void weir__scope_note_failure(struct weir_scope *scope, struct weir_task *task, int status);
 /* Keep a failed task's memory while the table may name it. True: the scope has it now. */
 bool weir__scope_park(struct weir_scope *scope, struct weir_task *task);
-/* The submitter: give parked tasks back that the table does not name; all of them if @all is complete. */
+/* The submitter: give parked tasks back that the table does not name. @all, or all failures are told, and nothing is in
+ * flight: the table forgets everything, so that no failure is left. */
 void weir__scope_sweep(struct weir_scope *scope, bool all);
 /* Add up what the scope's counters are now. */
 void weir__scope_count(struct weir_scope *scope, struct weir_counters *sum);

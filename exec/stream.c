@@ -48,6 +48,7 @@ int weir__stream_create(struct weir_device *device, struct weir__stream **stream
         /* Release: whoever sees the count sees the entry; pairs with the acquires of readers. */
         atomic_store_explicit(&context->nstreams, id + 1, memory_order_release);
         atomic_store_explicit(&device->nstreams, index + 1, memory_order_release);
+        weir__log(3, "%s: stream %u", device->info.name, id);
     }
     pthread_mutex_unlock(&context->create_lock);
     if (rc != WEIR_OK) {
@@ -111,19 +112,19 @@ uint64_t weir__stream_look(struct weir__stream *stream)
     return completed;
 }
 
-static bool has_failed_at(const struct weir__stream *stream, uint64_t position)
+static const struct weir__failed *failed_at(const struct weir__stream *stream, uint64_t position)
 {
-    for (uint32_t i = stream->nfailed; i-- > 0 && stream->failed[i] >= position;) {
-        if (stream->failed[i] == position) return true;
+    for (uint32_t i = stream->nfailed; i-- > 0 && stream->failed[i].position >= position;) {
+        if (stream->failed[i].position == position) return &stream->failed[i];
     }
-    return false;
+    return NULL;
 }
 
-static void note_failed(struct weir__stream *stream, uint64_t position)
+static void note_failed(struct weir__stream *stream, uint64_t position, uint64_t root)
 {
     if (stream->nfailed == stream->cfailed) {
-        uint32_t  capacity = stream->cfailed != 0 ? 2 * stream->cfailed : 16;
-        uint64_t *failed = capacity <= MAX_FAILED ? realloc(stream->failed, capacity * sizeof failed[0]) : NULL;
+        uint32_t             capacity = stream->cfailed != 0 ? 2 * stream->cfailed : 16;
+        struct weir__failed *failed = capacity <= MAX_FAILED ? realloc(stream->failed, capacity * sizeof failed[0]) : NULL;
 
         if (failed != NULL) {
             stream->failed = failed;
@@ -136,7 +137,7 @@ static void note_failed(struct weir__stream *stream, uint64_t position)
             return;
         }
     }
-    stream->failed[stream->nfailed++] = position;
+    stream->failed[stream->nfailed++] = (struct weir__failed){position, root};
 }
 
 /* Tasks taken out of rings, to be finished after the locks are given back; node.status is set. */
@@ -163,6 +164,7 @@ static void retired_finish(struct retired *retired, struct weir__runner *runner)
         /* Relaxed: set before the task was issued. */
         if (task->node.status == WEIR_OK && atomic_load_explicit(&task->node.poison, memory_order_relaxed) != 0) {
             task->node.status = WEIR_E_PREDECESSOR;
+            task->arg = 0; /* the stream was there: who failed is not known any more */
         }
         weir__runner_finish(runner, task, task->node.status);
     }
@@ -170,25 +172,28 @@ static void retired_finish(struct retired *retired, struct weir__runner *runner)
 
 static void retire_in_order(struct weir__stream *stream, uint64_t until, struct retired *retired);
 
-/* A predecessor's point: has it failed? Its stream is retired up to there first. */
-static bool predecessor_failed(struct weir_context *context, uint64_t point, struct retired *retired)
+/* A predecessor's point: has it failed? Its stream is retired up to there first. @root_out: see weir__task_root(). */
+static bool predecessor_failed(struct weir_context *context, uint64_t point, struct retired *retired, uint64_t *root_out)
 {
-    struct weir__stream *stream;
+    const struct weir__failed *failed;
+    struct weir__stream       *stream;
 
     if (point == 0) return false;
     stream = context->streams[weir__point_stream(point)];
     retire_in_order(stream, weir__point_position(point), retired);
-    return has_failed_at(stream, weir__point_position(point));
+    failed = failed_at(stream, weir__point_position(point));
+    if (failed != NULL && *root_out == 0) *root_out = failed->root;
+    return failed != NULL;
 }
 
-static bool a_predecessor_failed(struct weir_context *context, struct weir_task *task, struct retired *retired)
+static bool a_predecessor_failed(struct weir_context *context, struct weir_task *task, struct retired *retired, uint64_t *root_out)
 {
     const struct weir__node *node = &task->node;
     bool                     failed = atomic_load_explicit(&node->poison, memory_order_relaxed) != 0; /* complete anyway */
 
-    for (unsigned i = 0; i < node->nslots; i++) failed |= predecessor_failed(context, node->slot[i], retired);
+    for (unsigned i = 0; i < node->nslots; i++) failed |= predecessor_failed(context, node->slot[i], retired, root_out);
     for (uintptr_t e = (uintptr_t)node->extra; e != 0; e = weir__extra_of(e)->next) {
-        if ((e & 7) == WEIR__EXTRA_EDGE) failed |= predecessor_failed(context, weir__extra_of(e)->link, retired);
+        if ((e & 7) == WEIR__EXTRA_EDGE) failed |= predecessor_failed(context, weir__extra_of(e)->link, retired, root_out);
     }
     return failed;
 }
@@ -238,10 +243,14 @@ static void retire_in_order(struct weir__stream *stream, uint64_t until, struct 
     position = atomic_load_explicit(&stream->retired, memory_order_relaxed); /* what the fast way retired had not failed */
     if (stream->asked < position) stream->asked = position;
     while (next_reached(stream, until, &issued)) {
-        int status = stretch_status(stream, issued.position);
+        int      status = stretch_status(stream, issued.position);
+        uint64_t root = status != WEIR_OK ? issued.task->node.id : 0;
 
-        if (status == WEIR_OK && a_predecessor_failed(context, issued.task, retired)) status = WEIR_E_PREDECESSOR;
-        if (status != WEIR_OK) note_failed(stream, issued.position);
+        if (status == WEIR_OK && a_predecessor_failed(context, issued.task, retired, &root)) {
+            status = WEIR_E_PREDECESSOR;
+            issued.task->arg = (uintptr_t)root; /* the stream was there */
+        }
+        if (status != WEIR_OK) note_failed(stream, issued.position, root);
         retired_add(retired, issued.task, status);
     }
     position = atomic_load_explicit(&stream->retired, memory_order_relaxed); /* we are the only one who retires */
@@ -436,17 +445,18 @@ static void note_behind(struct weir__stream *stream, uint64_t position)
 static void reached(void *owner, uint64_t position)
 {
     struct weir__stream *stream = owner;
-    struct weir__runner  runner = {.context = stream->device->context};
+    struct weir_context *context = stream->device->context;
+    struct weir__runner  runner = {.context = context};
 
+    /* Sequentially consistent: counted before .retired says that nothing is on the device, until all is given back. */
+    atomic_fetch_add_explicit(&context->noticing, 1, memory_order_seq_cst);
     if (atomic_load_explicit(&stream->issued, memory_order_acquire) < position) note_behind(stream, position);
     do {
         retire_surely(stream, &runner);
     } while (want_more(stream, position) && (position = weir__stream_look(stream)) != 0);
     weir__runner_drain(&runner);
     weir__runner_flush(&runner);
+    atomic_fetch_sub_explicit(&context->noticing, 1, memory_order_seq_cst);
 }
 
 const struct weir__device_notice weir__stream_notice = {reached};
-    /* Sequentially consistent: counted before .retired says that nothing is on the device, until all is given back. */
-    atomic_fetch_add_explicit(&context->noticing, 1, memory_order_seq_cst);
-    atomic_fetch_sub_explicit(&context->noticing, 1, memory_order_seq_cst);

@@ -20,6 +20,11 @@ struct weir__issued {
     uint64_t          position;
 };
 
+/* Where a task failed, by itself or behind the task @root (0: not known). */
+struct weir__failed {
+    uint64_t position, root;
+};
+
 struct weir__stream {
     struct weir_device            *device;
     const struct weir__device_ops *ops;
@@ -40,7 +45,7 @@ struct weir__stream {
     _Atomic uint64_t               seen;    /* newest position that somebody saw reached; may be older than .retired */
     _Atomic uint64_t               soon;    /* position of the notice that weir__stream_want_soon() has asked for, or 0 */
     _Atomic uint64_t               behind;  /* newest position that a notice came for before it was entered */
-    uint64_t                      *failed;  /* positions of failed tasks, ascending; under failure_lock */
+    struct weir__failed           *failed;  /* by position, ascending; under failure_lock */
     uint32_t                       nfailed, cfailed;
     uint64_t                       certified; /* the lessee's: position of the newest certificate record */
     struct weir__spin              clock_lock;

@@ -179,10 +179,10 @@ static inline __attribute__((always_inline)) void enter(struct weir_scope *scope
     scope->counters.edges_done += linking->done;
     scope->counters.edges_host += (uint32_t)linking->links - linking->other;
     scope->counters.edges_host_only += linking->host_only;
-    if (__builtin_expect(linking->failed != 0, 0)) {
+    if (__builtin_expect(linking->failed != NULL, 0)) {
         /* Relaxed: published by the queue or the list. A predecessor that fails now may have been first. */
         if (atomic_exchange_explicit(&task->node.poison, 1, memory_order_relaxed) == 0 && !weir__kind_is_external(task->node.kind)) {
-            task->arg = linking->failed;
+            task->arg = weir__task_root_through(weir__task_of((struct weir__node *)linking->failed));
         }
     }
     if (weir__node_close(linking)) {
@@ -478,6 +478,7 @@ int weir_task_begin(struct weir_scope *scope, struct weir_device *device, const 
     if (check_device(device) != WEIR_OK) return WEIR_E_NO_DEVICE;
     if ((rc = prepare(&s, &task)) != WEIR_OK) return rc;
     if ((rc = check_issuable(&s, options != NULL && options->block)) != WEIR_OK) {
+        atomic_store_explicit(&task->references, 0, memory_order_relaxed); /* nobody has the handle */
         weir__pool_untake(scope->pool, task);
         scope->counters.tasks_device--;
         return rc;

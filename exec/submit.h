@@ -20,5 +20,7 @@ void weir__wait_until(struct weir_context *context, struct weir__pool *pool, str
                       bool (*done)(void *arg), void *arg);
 /* "name at file:line", or "task #id". */
 void weir__task_describe(const struct weir_task *task, char *text, size_t bytes);
+/* The same of the task that a cancelled one is behind, by weir__task_root(); only the newest failures have their names. */
+void weir__root_describe(struct weir_context *context, uint64_t id, char *text, size_t bytes);
 
 #endif

@@ -19,11 +19,11 @@ static void print(struct weir_context *context)
     weir_context_counters(context, &c);
     if (c.tasks == 0) return;
     flockfile(stderr);
-    fprintf(stderr, "weir: %" PRIu64 " tasks (%" PRIu64 " on devices, %" PRIu64 " failed, %" PRIu64 " cancelled)",
-            c.tasks, c.tasks_device, c.failed, c.cancelled);
+    fprintf(stderr, "weir: %" PRIu64 " task%s (%" PRIu64 " on devices, %" PRIu64 " failed, %" PRIu64 " cancelled)",
+            c.tasks, c.tasks == 1 ? "" : "s", c.tasks_device, c.failed, c.cancelled);
     if (c.edges != 0) {
-        fprintf(stderr, ", %" PRIu64 " edges: %" PRIu64 " done before, %" PRIu64 " same stream, %" PRIu64 " implied, ",
-                c.edges, c.edges_done, c.edges_stream, c.edges_implied);
+        fprintf(stderr, ", %" PRIu64 " edge%s: %" PRIu64 " done before, %" PRIu64 " same stream, %" PRIu64 " implied, ",
+                c.edges, c.edges == 1 ? "" : "s", c.edges_done, c.edges_stream, c.edges_implied);
         fprintf(stderr, "%" PRIu64 " by event, %" PRIu64 " by completion, %" PRIu64 " through the host", c.edges_event,
                 c.edges_host, c.edges_host_only);
     }

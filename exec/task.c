@@ -36,19 +36,13 @@ struct weir_task *weir_task_retain(struct weir_task *task)
     return task;
 }
 
-void weir_task_release(struct weir_task *task)
-{
-    if (task != NULL && check_handle(task, "weir_task_release") == WEIR_OK && weir__task_drop(task)) {
-        weir__pool_return(task->pool, task, task);
-    }
-}
-
 /* Move an open task on, once. */
 static int leave_open(struct weir_task *task, const char *call)
 {
     uint8_t open = WEIR__TASK_OPEN;
     int     rc = check_handle(task, call);
 
+    if (rc == WEIR_OK) rc = weir__context_check(task->pool->context);
     if (rc != WEIR_OK) return rc;
     if (task->node.kind != WEIR__TASK_BEGIN ||
         !atomic_compare_exchange_strong_explicit(&task->state, &open, WEIR__TASK_ENDED, memory_order_acq_rel, memory_order_relaxed)) {
@@ -102,25 +96,71 @@ int weir_task_fail(struct weir_task *task, int status)
     return WEIR_OK;
 }
 
-int weir_task_fulfill(struct weir_task *task, int status)
+/* False: it was fulfilled already. */
+static bool fulfill(struct weir_task *task, int status)
 {
     struct weir__runner own, *runner;
     uint8_t             created = WEIR__TASK_CREATED;
-    int                 rc;
 
-    if ((rc = check_handle(task, "weir_task_fulfill")) != WEIR_OK) return rc;
-    if (status > 0) return weir__fail(WEIR_E_INVALID, "weir_task_fulfill: status %d is positive", status);
-    if (!weir__kind_is_external(task->node.kind)) return weir__fail(WEIR_E_STATE, "weir_task_fulfill: not an external task");
     if (!atomic_compare_exchange_strong_explicit(&task->state, &created, WEIR__TASK_FULFILLED, memory_order_acq_rel,
                                                  memory_order_relaxed)) {
-        return weir__fail(WEIR_E_STATE, "weir_task_fulfill: fulfilled already");
+        return false;
     }
     task->arg = (uintptr_t)(intptr_t)status;
     runner = runner_of(task, &own);
     if (weir__node_unblock(&task->node)) weir__runner_ready(runner, task);
     settle(runner);
+    return true;
+}
+
+int weir_task_fulfill(struct weir_task *task, int status)
+{
+    int rc;
+
+    if ((rc = check_handle(task, "weir_task_fulfill")) != WEIR_OK) return rc;
+    if ((rc = weir__context_check(task->pool->context)) != WEIR_OK) return rc;
+    if (status > 0) return weir__fail(WEIR_E_INVALID, "weir_task_fulfill: status %d is positive", status);
+    if (!weir__kind_is_external(task->node.kind)) return weir__fail(WEIR_E_STATE, "weir_task_fulfill: not an external task");
+    if (!fulfill(task, status)) return weir__fail(WEIR_E_STATE, "weir_task_fulfill: fulfilled already");
     weir_task_release(task);
     return WEIR_OK;
+}
+
+/* Nobody can end or fulfill it any more: it fails. */
+static void give_up(struct weir_task *task)
+{
+    struct weir__runner own, *runner;
+    char                name[96];
+
+    weir__task_describe(task, name, sizeof name);
+    if (weir__kind_is_external(task->node.kind)) {
+        if (fulfill(task, WEIR_E_STATE)) weir__log(1, "%s: released, but not fulfilled: it fails", name);
+    } else if (leave_open(task, "weir_task_release") == WEIR_OK) {
+        weir__log(1, "%s: released, but not ended: it fails", name);
+        runner = runner_of(task, &own);
+        weir__issue_abandon(runner, task, WEIR_E_STATE);
+        settle(runner);
+    }
+}
+
+static bool is_unfinished(const struct weir_task *task)
+{
+    /* Relaxed: a hint, give_up() decides. */
+    uint8_t state = atomic_load_explicit(&task->state, memory_order_relaxed);
+
+    return weir__kind_is_external(task->node.kind) ? state == WEIR__TASK_CREATED
+                                                  : task->node.kind == WEIR__TASK_BEGIN && state == WEIR__TASK_OPEN;
+}
+
+void weir_task_release(struct weir_task *task)
+{
+    if (task == NULL || check_handle(task, "weir_task_release") != WEIR_OK) return;
+    /* Acquire: pairs with weir__task_drop(). Two are left, the caller's and the runtime's: nobody else can end it. */
+    if (__builtin_expect(is_unfinished(task), 0) && atomic_load_explicit(&task->references, memory_order_acquire) == 2 &&
+        weir__context_check(task->pool->context) == WEIR_OK) {
+        give_up(task);
+    }
+    if (weir__task_drop(task)) weir__pool_return(task->pool, task, task);
 }
 
 int weir_task_export(struct weir_task *task, void *native_stream)
@@ -158,12 +198,14 @@ static bool is_complete(void *arg)
 
 static int status_of(const struct weir_task *task)
 {
-    char text[96];
+    char text[96], root[96];
 
     if (task->node.status == WEIR_OK) return WEIR_OK;
     weir__task_describe(task, text, sizeof text);
     if (task->node.status == WEIR_E_PREDECESSOR) {
-        return weir__fail(task->node.status, "%s was cancelled: task %llu failed", text, (unsigned long long)task->arg);
+        weir__root_describe(task->pool->context, weir__task_root(task), root, sizeof root);
+        return weir__fail(task->node.status, task->node.kind & WEIR__NODE_NOTICE && task->node.point != 0 ?
+                          "%s had been issued when %s failed" : "%s was cancelled: %s failed", text, root);
     }
     return weir__fail(task->node.status, "%s failed: %s (%s)", text, weir_error_name(task->node.status),
                       weir_error_string(task->node.status));
@@ -238,6 +280,7 @@ int weir_task_test(struct weir_task *task)
 {
     int rc = check_handle(task, "weir_task_test");
 
+    if (rc == WEIR_OK) rc = weir__context_check(task->pool->context);
     if (rc != WEIR_OK) return rc;
     if (!is_complete(task) && task->node.kind & WEIR__NODE_NOTICE) {
         struct weir__runner own = {.context = task->pool->context};

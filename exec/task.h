@@ -73,6 +73,18 @@ static inline struct weir_task *weir__task_of(struct weir__node *node)
     return (struct weir_task *)node;
 }
 
+/* Of a cancelled task: the id of the task that failed, 0 if not known. */
+static inline uint64_t weir__task_root(const struct weir_task *task)
+{
+    return weir__kind_is_external(task->node.kind) ? 0 : (uint64_t)task->arg;
+}
+
+/* Of a task behind @failed. */
+static inline uint64_t weir__task_root_through(const struct weir_task *failed)
+{
+    return failed->node.status == WEIR_E_PREDECESSOR ? weir__task_root(failed) : failed->node.id;
+}
+
 /* A list through node.next. */
 static inline void weir__task_push(struct weir_task **head, struct weir_task *task)
 {

@@ -35,25 +35,41 @@ static int tell(struct weir__stream *stream, int rc, const char *what)
     return weir__fail(rc, "%s: no %s: %s", stream->device->info.name, what, stream->ops->last_error(stream->device->handle));
 }
 
+static __attribute__((noinline)) void log_work(const struct weir_task *task, const char *what, size_t bytes)
+{
+    struct weir__stream *stream = weir__task_stream_of(task);
+    char                 name[96];
+
+    weir__task_describe(task, name, sizeof name);
+    if (bytes == 0) weir__log(4, "%s: stream %u: %s of %s", stream->device->info.name, stream->id, what, name);
+    else weir__log(4, "%s: stream %u: %s of %zu bytes of %s", stream->device->info.name, stream->id, what, bytes, name);
+}
+
 int weir__task_launch(struct weir_task *task, const struct weir__launch *launch)
 {
     struct weir__stream *stream = open_stream(task);
 
-    return stream == NULL ? WEIR_E_STATE : tell(stream, stream->ops->launch(stream->handle, launch), "launch");
+    if (stream == NULL) return WEIR_E_STATE;
+    if (weir__log_is(4)) log_work(task, "launch", 0);
+    return tell(stream, stream->ops->launch(stream->handle, launch), "launch");
 }
 
 int weir__task_copy(struct weir_task *task, const struct weir__copy *copy)
 {
     struct weir__stream *stream = open_stream(task);
 
-    return stream == NULL ? WEIR_E_STATE : tell(stream, stream->ops->copy(stream->handle, copy), "copy");
+    if (stream == NULL) return WEIR_E_STATE;
+    if (weir__log_is(4)) log_work(task, "copy", copy->bytes);
+    return tell(stream, stream->ops->copy(stream->handle, copy), "copy");
 }
 
 int weir__task_fill(struct weir_task *task, void *to, uint8_t value, size_t bytes)
 {
     struct weir__stream *stream = open_stream(task);
 
-    return stream == NULL ? WEIR_E_STATE : tell(stream, stream->ops->fill(stream->handle, to, value, bytes), "fill");
+    if (stream == NULL) return WEIR_E_STATE;
+    if (weir__log_is(4)) log_work(task, "fill", bytes);
+    return tell(stream, stream->ops->fill(stream->handle, to, value, bytes), "fill");
 }
 
 int weir__task_host_function(struct weir_task *task, int (*function)(void *arg), void *arg)
@@ -62,6 +78,7 @@ int weir__task_host_function(struct weir_task *task, int (*function)(void *arg),
 
     if (stream == NULL) return WEIR_E_STATE;
     if (stream->ops->host_function == NULL) return weir__fail(WEIR_E_UNSUPPORTED, "%s has no host functions", stream->device->info.name);
+    if (weir__log_is(4)) log_work(task, "host function", 0);
     return tell(stream, stream->ops->host_function(stream->handle, function, arg), "host function");
 }
 
@@ -71,6 +88,7 @@ int weir__task_free(struct weir_task *task, void *address)
 
     if (stream == NULL) return WEIR_E_STATE;
     if (stream->ops->free_on_stream == NULL) return weir__fail(WEIR_E_UNSUPPORTED, "%s cannot free on a stream", stream->device->info.name);
+    if (weir__log_is(4)) log_work(task, "free", 0);
     return tell(stream, stream->ops->free_on_stream(stream->handle, address), "free");
 }
 

@@ -7,6 +7,8 @@
  * open device task (between weir_task_begin() and weir_task_end(), or inside an issue function), and points.
  */
 
+#include <stdatomic.h>
+
 #include <devices/device.h>
 #include <graph/error.h>
 #include <weir/task.h>
@@ -91,7 +93,18 @@ WEIR_MUST_CHECK int weir__context_add_backend(struct weir_context *context, cons
 struct weir__certificate;
 void weir__context_certify(struct weir_context *context, struct weir__certificate *certificate);
 
-/* One line on stderr when WEIR_LOG's level is at least @level (1 errors, 2 warnings, 3 information, 4 every call). */
+/* One line on stderr when WEIR_LOG's level is at least @level: 1 errors, 2 warnings, 3 information (devices, streams,
+ * libraries), 4 every piece of work. Any thread. */
 void weir__log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* WEIR_LOG's level, negative before the first context or message. Changes no more. */
+extern _Atomic int weir__log_level;
+
+/* Would a message of @level be printed? For places where many come by. */
+static inline bool weir__log_is(int level)
+{
+    /* Relaxed: a stale value loses a message. */
+    return __builtin_expect(atomic_load_explicit(&weir__log_level, memory_order_relaxed) >= level, 0);
+}
 
 #endif

@@ -44,7 +44,7 @@ static void slot_untake(struct weir__linking *linking, uintptr_t ref)
 
 static void link_complete(struct weir__linking *linking, const struct weir__node *pred)
 {
-    if (pred->status != 0 && linking->failed == 0) linking->failed = pred->id;
+    if (pred->status != 0 && linking->failed == NULL) linking->failed = pred;
     linking->done++;
 }
 

@@ -95,7 +95,7 @@ struct weir__linking {
     uint32_t             other;  /* of .links: all but the edges that wait for completion with a host on one side */
     uint32_t             done;   /* edges to completed predecessors */
     uint32_t             host_only; /* of .other: edges between two domains */
-    uint64_t             failed; /* id of a failed predecessor, 0: none */
+    const struct weir__node *failed; /* a failed predecessor, NULL: none */
     uint32_t             npoints;
     uint64_t             point[WEIR__LINKING_POINTS]; /* some that are in the node's slots: a second edge is not made */
     /* A successor or waiter went on .completed of a node with WEIR__NODE_NOTICE. */
@@ -213,7 +213,7 @@ static inline void weir__linking_open(struct weir__linking *linking, struct weir
     linking->extras = extras;
     linking->links = 0;
     linking->other = linking->done = linking->host_only = linking->npoints = 0;
-    linking->failed = 0;
+    linking->failed = NULL;
     linking->want = want;
 }
 

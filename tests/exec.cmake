@@ -12,6 +12,7 @@ weir_test(exec_threads_test SOURCES rig.c LIBRARIES ${weir_exec_parts} TIMEOUT 6
 weir_test(exec_input_test LIBRARIES ${weir_exec_parts})
 weir_test(exec_edges_test SOURCES oracle.c rig.c LIBRARIES ${weir_exec_parts})
 weir_test(exec_wait_test LIBRARIES ${weir_exec_parts})
+weir_test(exec_recovery_test LIBRARIES ${weir_exec_parts})
 weir_test(exec_idle_test LIBRARIES ${weir_exec_parts})
 # Allocations of the library's objects go through the test.
 weir_test(exec_memory_test LIBRARIES ${weir_exec_parts} TIMEOUT 600)

@@ -74,7 +74,7 @@ static struct weir__node *create_fence(struct weir__fencer *fencer, uint8_t doma
 static void close_node(struct weir__linking *linking)
 {
     struct sim_node *n = (struct sim_node *)linking->node;
-    if (linking->failed != 0) atomic_store(&n->node.poison, 1);
+    if (linking->failed != NULL) atomic_store(&n->node.poison, 1);
     if (weir__node_close(linking)) n->state = READY;
 }
 

@@ -27,17 +27,18 @@ struct weir_device;
 /** All zero is the default; set .size to sizeof(struct weir_context_options). */
 struct weir_context_options {
     size_t   size;
-    uint32_t workers;            /* threads for host tasks; 0: WEIR_WORKERS, else one per core, at least 2 */
-    uint32_t host_devices;       /* embedded CPU devices; 0: WEIR_HOST_DEVICES, else 1 */
-    uint32_t window;             /* tasks in flight per scope before back-pressure; 0: WEIR_WINDOW, else 4096 */
-    uint32_t streams_per_device; /* streams that weir opens on its own; 0: WEIR_STREAMS, else the backend's advice */
+    uint32_t workers;            /* threads for host tasks, up to 256; 0: WEIR_WORKERS, else one per core, at least 2 */
+    uint32_t host_devices;       /* embedded CPU devices, up to 254; 0: WEIR_HOST_DEVICES, else 1 */
+    uint32_t window;             /* tasks in flight per scope before back-pressure, up to 2^24; 0: WEIR_WINDOW, or 4096 */
+    uint32_t streams_per_device; /* streams that weir opens on its own, up to 512; 0: WEIR_STREAMS, or the backend's advice */
 };
 
 /**
  * Make a context with the embedded CPU devices (and whatever other backends find).
  * @options  borrowed for the call; NULL: all defaults.
  * @context_out  set on success only; destroy with weir_context_destroy().
- * Returns  WEIR_OK; WEIR_E_VERSION (options->size unknown); WEIR_E_NO_MEMORY; WEIR_E_SYSTEM.
+ * Returns  WEIR_OK; WEIR_E_VERSION (options->size unknown); WEIR_E_INVALID (a number is beyond its limit);
+ *          WEIR_E_NO_MEMORY; WEIR_E_SYSTEM.
  * Threads  any thread. Starts no thread before the first task that needs one.
  */
 WEIR_MUST_CHECK int weir_context_create(const struct weir_context_options *options, struct weir_context **context_out);
@@ -45,8 +46,8 @@ WEIR_MUST_CHECK int weir_context_create(const struct weir_context_options *optio
 /**
  * Finish all pending work, stop the workers, close the devices. Every scope must have been destroyed and
  * every task handle released.
- * Returns  WEIR_OK; WEIR_E_BUSY (a scope is alive: nothing was done); WEIR_E_FORKED (called in the child of a
- *          fork: the memory is left alone).
+ * Returns  WEIR_OK; WEIR_E_BUSY (a scope is alive, or a task handle was not released: nothing was done);
+ *          WEIR_E_FORKED (called in the child of a fork: the memory is left alone).
  * Threads  any one thread; no other call may use the context. Blocks until the work is finished.
  */
 WEIR_MUST_CHECK int weir_context_destroy(struct weir_context *context);
@@ -82,7 +83,7 @@ struct weir_counters {
     uint64_t tasks_device;     /* of these for a device */
     uint64_t completed;        /* finished, failed and cancelled ones included */
     uint64_t failed;           /* whose own work failed */
-    uint64_t cancelled;        /* never run because a predecessor failed */
+    uint64_t cancelled;        /* a predecessor failed: not run, except on a device if issued before that was known */
     uint64_t edges;            /* dependences found, the next six lines add up to it */
     uint64_t edges_done;       /* predecessor had completed: nothing to do */
     uint64_t edges_stream;     /* same stream: nothing to do */
@@ -98,7 +99,7 @@ struct weir_counters {
     uint64_t peak_in_flight;   /* most tasks of one scope in flight at once */
 };
 
-/** Sum over all scopes of the context, past and present. Any thread. Takes a short lock. */
+/** Sum over all scopes of the context, past and present. NULL is allowed. Any thread. Takes a short lock. */
 void weir_context_counters(struct weir_context *context, struct weir_counters *counters_out);
 
 #pragma GCC visibility pop

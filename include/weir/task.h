@@ -28,7 +28,7 @@ enum weir_access_kind {
     WEIR_ACCESS_MUTEXINOUTSET = 4, /* mutually exclusive with its neighbours of the same kind, in any order */
     WEIR_ACCESS_INOUTSET = 5,      /* concurrent with its neighbours of the same kind */
     WEIR_ACCESS_ALL_MEMORY = 6,    /* inout on every address of the scope (omp_all_memory) */
-    WEIR_ACCESS_AFTER = 7,         /* .address is a struct weir_task *: an explicit edge, no address */
+    WEIR_ACCESS_AFTER = 7,         /* .address is a handle of a task of any scope of the context: an explicit edge */
 };
 
 /** One access. The array that holds them is read before the call returns and may live on the stack. */
@@ -55,7 +55,7 @@ struct weir_access {
 /** All zero is the default; set .size to sizeof(struct weir_scope_options). */
 struct weir_scope_options {
     size_t   size;
-    uint32_t window; /* tasks in flight before back-pressure; 0: the context's */
+    uint32_t window; /* tasks in flight before back-pressure, up to 2^24; 0: the context's */
     bool     ranges; /* accesses conflict when their bytes overlap, not only when their addresses are equal */
 };
 
@@ -71,15 +71,18 @@ WEIR_MUST_CHECK int weir_scope_create(struct weir_context *context, const struct
 
 /**
  * Wait for every task of the scope, then free it. Handles of its tasks stay valid until they are released.
- * Returns  the first failure in the scope that no weir_scope_wait() has returned yet, else WEIR_OK.
- *          The scope is freed in either case.
+ * Returns  what weir_scope_wait() returns; WEIR_E_INVALID (NULL), WEIR_E_FORKED. In all other cases the scope is freed.
  * Threads  the thread that submits into the scope. Blocks; runs host tasks meanwhile.
  */
 int weir_scope_destroy(struct weir_scope *scope);
 
 /**
  * Wait until every task submitted into the scope so far is complete.
- * Returns  WEIR_OK; the first failure since the last call (text names the task and what was cancelled).
+ * Returns  WEIR_OK; the first failure since the last call (text names the task and what was cancelled);
+ *          WEIR_E_PREDECESSOR if tasks were cancelled and no failure is new: they are behind one that was told before, or
+ *          that belongs to another scope; WEIR_E_FORKED.
+ *          A failure is told once. Told, and with nothing in flight, it is forgotten: tasks submitted later are not
+ *          behind it, except through WEIR_AFTER().
  * Threads  any thread. Blocks; the waiting thread runs ready host tasks and device work that needs no other thread.
  * Source   OpenMP 5.2 section 15.5 taskwait construct.
  */
@@ -95,10 +98,11 @@ WEIR_MUST_CHECK int weir_scope_wait(struct weir_scope *scope);
  */
 WEIR_MUST_CHECK int weir_scope_wait_for(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses);
 
-/** WEIR_OK when every task submitted so far is complete, else WEIR_E_PENDING. Any thread. Never blocks. */
+/** WEIR_OK when every task submitted so far is complete (failed or not), else WEIR_E_PENDING; WEIR_E_FORKED. Any thread.
+ *  Never blocks. */
 WEIR_MUST_CHECK int weir_scope_test(struct weir_scope *scope);
 
-/** Snapshot of the scope's counters. The thread that submits, or any thread while nobody submits. */
+/** Snapshot of the scope's counters. NULL is allowed. The thread that submits, or any thread while nobody submits. */
 void weir_scope_counters(struct weir_scope *scope, struct weir_counters *counters_out);
 
 /* ---- tasks ------------------------------------------------------------------------------------- */
@@ -117,7 +121,7 @@ typedef void (*weir_complete_function)(struct weir_task *task, int status, void 
 /** All zero is the default; set .size, or use WEIR_TASK("name", .priority = 1). */
 struct weir_task_options {
     size_t                 size;
-    const char            *name; /* borrowed until the task is complete, like file; a literal is the normal case */
+    const char            *name; /* borrowed until the task is complete and its handles are released; so is file */
     const char            *file;
     uint32_t               line;
     int32_t                priority; /* a hint, larger first, 0 normal */
@@ -200,6 +204,7 @@ WEIR_MUST_CHECK int weir_task_fail(struct weir_task *task, int status);
 /**
  * A node that somebody else completes with weir_task_fulfill(): a message, an I/O, another runtime.
  * Its predecessors only order it; fulfilling before they are complete is allowed and completes it when they are.
+ * If the last handle is released before, the task fails with WEIR_E_STATE.
  * Otherwise as weir_task_host(). @task_out must not be NULL.
  */
 WEIR_MUST_CHECK int weir_task_external(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses,
@@ -207,14 +212,16 @@ WEIR_MUST_CHECK int weir_task_external(struct weir_scope *scope, const struct we
 /**
  * Complete an external task. Gives the handle back, as weir_task_end() does.
  * @status  0, or negative: it failed, its successors are cancelled.
- * Returns  WEIR_OK; WEIR_E_STATE (not external, or fulfilled already); WEIR_E_INVALID.
+ * Returns  WEIR_OK; WEIR_E_STATE (not external, or fulfilled already); WEIR_E_INVALID; WEIR_E_FORKED.
  * Threads  any thread. Never blocks.
  * Source   OpenMP 5.2 section 18.11.1 omp_fulfill_event.
  */
 WEIR_MUST_CHECK int weir_task_fulfill(struct weir_task *task, int status);
 
 /**
- * Make foreign work a node: everything queued before the record of @native_event on a stream of @device.
+ * Make foreign work a node: everything queued before the record of @native_event on a stream of @device. An event tells
+ * that work is over and not how: the task succeeds also where that work failed, which its own stream tells
+ * (weir_host_stream_wait() on the CPU device).
  * @native_event  borrowed for the call (CUevent; on the CPU device what weir_host_event_record() gave); NULL is WEIR_E_INVALID.
  * Otherwise as weir_task_submit(); WEIR_E_UNSUPPORTED if the backend has no events to import.
  */
@@ -229,18 +236,22 @@ WEIR_MUST_CHECK int weir_task_import(struct weir_scope *scope, struct weir_devic
 WEIR_MUST_CHECK int weir_task_export(struct weir_task *task, void *native_stream);
 
 /** Copy on the stream of an open task, after what was queued before. Directions are found from the two devices
- *  (NULL: the host). Memory must stay valid until the task is complete. Between begin and end, or in issue. */
+ *  (NULL: the host). Memory must stay valid until the task is complete. Between begin and end, or in issue.
+ *  Returns WEIR_OK; WEIR_E_STATE (the task is not open); WEIR_E_INVALID (NULL, 0 bytes, the target on another device than
+ *  the task, no device on either side); WEIR_E_UNSUPPORTED (between two backends); WEIR_E_NO_MEMORY; WEIR_E_DEVICE. After
+ *  an error nothing was queued. Calls on one task must not overlap. Never blocks. */
 WEIR_MUST_CHECK int weir_task_copy(struct weir_task *task, void *to, struct weir_device *to_device, const void *from,
                                    struct weir_device *from_device, size_t bytes);
 
 /** One more reference to a handle. Any thread. Never blocks. */
 struct weir_task *weir_task_retain(struct weir_task *task);
-/** Give a reference back; the task goes on. NULL is allowed. Any thread. Never blocks. */
+/** Give a reference back; the task goes on. NULL is allowed. The last one of a task that is still open, or external and
+ *  not fulfilled, makes it fail with WEIR_E_STATE: nobody could end it. Any thread. Never blocks. */
 void weir_task_release(struct weir_task *task);
 
 /** Wait until the task is complete. Returns its status. Any thread that holds a reference. Blocks; runs ready work. */
 WEIR_MUST_CHECK int weir_task_wait(struct weir_task *task);
-/** The task's status if complete, else WEIR_E_PENDING. Any thread that holds a reference. Never blocks. */
+/** The task's status if complete, else WEIR_E_PENDING; WEIR_E_FORKED. Any thread that holds a reference. Never blocks. */
 WEIR_MUST_CHECK int weir_task_test(struct weir_task *task);
 
 #pragma GCC visibility pop
