@@ -61,7 +61,8 @@ diff "$scratch/table" "$scratch/documented" || fail "docs/environment.md and too
 diff "$scratch/table" "$scratch/read" || fail "tools/environment.h and the sources differ"
 while IFS= read -r line; do
     name=$(cut -d'"' -f2 <<<"$line") standard=$(cut -d'"' -f4 <<<"$line") meaning=$(cut -d'"' -f6 <<<"$line")
-    grep -qF "| \`$name\` | $standard | $meaning |" docs/environment.md || fail "docs/environment.md: the row of $name"
+    read -r least most < <(cut -d'"' -f3 <<<"$line" | tr -d ',u')
+    grep -qF "| \`$name\` | $least to $most | $standard | $meaning |" docs/environment.md || fail "docs/environment.md: the row of $name"
 done < <(tr -d '\n' <tools/environment.h | sed 's/\\ */ /g; s/X("/\nX("/g' | grep '^X("')
 
 # Packages: each has its reason.

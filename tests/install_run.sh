@@ -6,15 +6,39 @@ weir=$PREFIX/bin/weir
 
 expect_code 2 "usage: weir run" "$weir"
 expect_code 0 "usage: weir run" "$weir" --help
+expect_code 0 "usage: weir run" "$weir" run --help
+expect_code 0 "usage: weir run" "$weir" run --log 2 -h
 expect_code 2 "no command 'walk'" "$weir" walk
 expect_code 2 "wants a program" "$weir" run
 expect_code 2 "no option '--fast'" "$weir" run --fast ./program
-expect_code 2 "--devices wants a number from 1 to 64, not '0'" "$weir" run --devices 0 ./program
+expect_code 2 "--devices wants a number from 1 to 254, not '0'" "$weir" run --devices 0 ./program
 expect_code 2 "--window wants a number" "$weir" run --window
 expect_code 2 "not '12x'" "$weir" run --window=12x ./program
 expect_code 2 "--log wants a number from 0 to 4" "$weir" run --log loud ./program
 expect_code 2 "--summary takes no value" "$weir" run --summary=yes ./program
 expect_code 2 "takes no argument" "$weir" info here
+for command in info --help --version; do
+    expect_code 1 "cannot write" bash -c "'$weir' $command >/dev/full"
+    expect_code 1 "cannot write" bash -c "'$weir' $command >&-"
+done
+
+# What is in effect, with the limits that the library has.
+expect_code 0 "WEIR_WINDOW=16777216" env WEIR_WINDOW=16777216 "$weir" info
+for word in 16777217 0 12x; do
+    expect_code 0 "WEIR_WINDOW=$word is not a number from 1 to 16777216: 4096" env WEIR_WINDOW="$word" "$weir" info
+    expect_code 0 "weir: WEIR_WINDOW=$word is not a number from 1 to 16777216: 4096 is used" env WEIR_WINDOW="$word" WEIR_LOG=2 "$weir" info
+done
+expect_code 0 "weir: WEIR_WORKERS=257 is not a number from 1 to 256" env WEIR_WORKERS=257 WEIR_LOG=2 "$weir" info
+expect_code 0 "weir: WEIR_HOST_DEVICES=255 is not a number from 1 to 254" env WEIR_HOST_DEVICES=255 WEIR_LOG=2 "$weir" info
+expect_code 0 "weir: WEIR_STREAMS=513 is not a number from 1 to 512" env WEIR_STREAMS=513 WEIR_LOG=2 "$weir" info
+expect_code 0 "weir: WEIR_SUMMARY=2 is not a number from 0 to 1" env WEIR_SUMMARY=2 WEIR_LOG=2 "$weir" info
+
+# Levels of messages.
+expect_code 0 "weir: device 0: host:0, " env WEIR_LOG=3 "$BUILD/docs/snippets/snippet_library_call"
+expect_code 0 "weir: host:0: stream 0" env WEIR_LOG=3 "$BUILD/docs/snippets/snippet_library_call"
+expect_code 0 "weir: host:0: stream 0: task " env WEIR_LOG=4 "$BUILD/docs/snippets/snippet_library_call"
+[[ $(WEIR_LOG=3 "$BUILD/docs/snippets/snippet_library_call" 2>&1) != *"stream 0: task"* ]] || fail "a task is told of at level 3"
+[[ $(WEIR_LOG=2 "$BUILD/docs/snippets/snippet_library_call" 2>&1) != *"weir: "* ]] || fail "level 2 tells of what is in order"
 
 expect_code 127 "not found in PATH" "$weir" run no_such_program
 expect_code 127 "No such file" "$weir" run "$scratch/none"
@@ -41,6 +65,7 @@ gcc -static "$scratch/exit.c" -o "$scratch/static"
 expect_code 126 "is linked statically" "$weir" run "$scratch/static"
 gcc "$scratch/exit.c" -o "$scratch/plain"
 expect_code 126 "does not use libomptarget" "$weir" run "$scratch/plain"
+expect_code 126 "dlopen: LD_LIBRARY_PATH=$PREFIX/lib/weir program" "$weir" run "$scratch/plain"
 head -c 1000 "$scratch/plain" >"$scratch/cut" && chmod +x "$scratch/cut"
 expect_code 126 "" "$weir" run "$scratch/cut"
 
@@ -55,7 +80,7 @@ expect_code 7 "WEIR_SUMMARY=1" "$weir" run --summary "$scratch/direct" 7
 (cd "$scratch" && PATH=$scratch:$PATH expect_code 5 "WEIR_LOG=0" "$weir" run --log=0 direct 5)
 
 # The summary of a context that is destroyed; install_openmp.sh has one that lives until the end.
-expect_code 0 "weir: 2 tasks (0 on devices, 0 failed, 0 cancelled), 1 edges" env WEIR_SUMMARY=1 "$BUILD/docs/snippets/snippet_first"
+expect_code 0 "weir: 2 tasks (0 on devices, 0 failed, 0 cancelled), 1 edge:" env WEIR_SUMMARY=1 "$BUILD/docs/snippets/snippet_first"
 
 # Without the library beside it the command refuses.
 mkdir -p "$scratch/alone/bin" && cp "$weir" "$scratch/alone/bin/"

@@ -3,19 +3,22 @@
 #define WEIR_TOOLS_ENVIRONMENT_H
 
 /*
- * Every environment variable that weir reads: name, value when it is not set, meaning. `weir info` prints this table;
- * a test compares it with docs/environment.md and with the sources.
+ * Every environment variable that weir reads: name, least and most value, value when it is not set, meaning. `weir info`
+ * prints this table and `weir run` takes its limits from it; a test compares it with docs/environment.md and the sources.
  */
 #define WEIR_ENVIRONMENT_TABLE(X)                                                                                      \
-    X("WEIR_LOG", "1", "messages on stderr: 0 none, 1 errors, 2 warnings, 3 information, 4 every call")                \
-    X("WEIR_SUMMARY", "0", "1: one line at exit: tasks, edges and how they were realised")                             \
-    X("WEIR_REPORT", "0", "1: at exit of an OpenMP program, what became of its target tasks")                          \
-    X("WEIR_WORKERS", "one per core, at least 2", "threads for host tasks of the graph API")                           \
-    X("WEIR_HOST_DEVICES", "1, in OpenMP programs 4", "how many CPU devices there are")                                \
-    X("WEIR_WINDOW", "4096", "tasks in flight per scope before the submitter helps or waits")                          \
-    X("WEIR_SHIM", "1", "0: leave the dependences of target tasks to libomp also where weir stands in front of it")    \
-    X("WEIR_STREAMS", "the backend's advice", "streams per device that weir opens on its own")                         \
-    X("WEIR_HOST_DELAY_US", "0", "for tests: longest random delay before a CPU device runs a piece of work")           \
-    X("WEIR_HOST_DELAY_SEED", "1", "for tests: start of the random sequence of those delays")
+    X("WEIR_LOG", 0, 4, "1",                                                                                           \
+      "messages on stderr: 0 none, 1 errors, 2 warnings, 3 information (devices, streams), 4 every task and copy on a device")\
+    X("WEIR_SUMMARY", 0, 1, "0", "1: one line at exit: tasks, edges and how they were realised")                       \
+    X("WEIR_REPORT", 0, 1, "0", "1: at exit of an OpenMP program, what became of its target tasks")                    \
+    X("WEIR_WORKERS", 1, 256, "one per core, at least 2", "threads for host tasks of the graph API")                   \
+    X("WEIR_HOST_DEVICES", 1, 254, "1, in OpenMP programs 4", "how many CPU devices there are")                        \
+    X("WEIR_WINDOW", 1, 16777216, "4096", "tasks in flight per scope before the submitter helps or waits")             \
+    X("WEIR_SHIM", 0, 1, "1",                                                                                          \
+      "0: leave the dependences of target tasks to libomp also where weir stands in front of it")                      \
+    X("WEIR_STREAMS", 1, 512, "the backend's advice", "streams per device that weir opens on its own")                 \
+    X("WEIR_HOST_DELAY_US", 0, 999999, "0",                                                                            \
+      "for tests: longest random delay before a CPU device runs a piece of work")                                      \
+    X("WEIR_HOST_DELAY_SEED", 0, 18446744073709551615u, "0", "for tests: start of the random sequence of those delays")
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ static const char usage[] =
     "  --report       at exit, what became of the target tasks, and why\n"
     "  --devices N    number of CPU devices\n"
     "  --window N     tasks in flight before the submitter helps or waits\n"
-    "  --log LEVEL    0 none, 1 errors, 2 warnings, 3 information, 4 every call\n"
+    "  --log LEVEL    0 none, 1 errors, 2 warnings, 3 information, 4 every task and copy on a device\n"
     "\n"
     "The exit code of run is the program's; 2 wrong use, 126 cannot be run on weir, 127 not found.\n";
 
@@ -70,7 +71,12 @@ void weir__places_find(struct weir__places *places_out)
         snprintf(places_out->dropin, size, "%s/weir", folder) < (int)size && access(places_out->dropin, X_OK) == 0;
 }
 
-int main(int argc, char **argv)
+void weir__print_usage(void)
+{
+    fputs(usage, stdout);
+}
+
+static int command(int argc, char **argv)
 {
     if (argc < 2) {
         fputs(usage, stderr);
@@ -85,8 +91,18 @@ int main(int argc, char **argv)
         return 0;
     }
     if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
-        fputs(usage, stdout);
+        weir__print_usage();
         return 0;
     }
     return weir__complain_usage("there is no command '%s'", word);
+}
+
+int main(int argc, char **argv)
+{
+    int rc = command(argc, argv);
+    if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
+        weir__complain("cannot write: %s", strerror(errno));
+        return 1;
+    }
+    return rc;
 }

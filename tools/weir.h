@@ -27,6 +27,11 @@ void weir__places_find(struct weir__places *places_out);
 int weir__command_run(int argc, char **argv);
 int weir__command_info(int argc, char **argv);
 
+/* Digits only, and in range. */
+bool weir__number_in_range(const char *text, unsigned long least, unsigned long most);
+/* The text of --help on stdout. */
+void weir__print_usage(void);
+
 /* One message on stderr, "weir: …", newline added. */
 void weir__complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* weir__complain()'s brother for wrong use: adds where to find help and returns WEIR__EXIT_USAGE. */

@@ -79,15 +79,20 @@ static void print_found(void)
     if (!found) printf("          neither clang nor LLVM's OpenMP libraries in their usual places\n");
 }
 
+/* What is in effect, and why. */
+static void print_variable(const char *name, unsigned long least, unsigned long most, const char *standard, const char *meaning)
+{
+    const char *value = getenv(name);
+    if (!value || !*value) printf("          %s is not set: %s\n", name, standard);
+    else if (weir__number_in_range(value, least, most)) printf("          %s=%s\n", name, value);
+    else printf("          %s=%s is not a number from %lu to %lu: %s\n", name, value, least, most, standard);
+    printf("                    %s\n", meaning);
+}
+
 static void print_environment(void)
 {
     printf("environment\n");
-#define WEIR_X(name, standard, meaning)                                                                                \
-    {                                                                                                                  \
-        const char *value = getenv(name);                                                                              \
-        printf("          %s%s%s\n", name, value ? "=" : " is not set: ", value ? value : standard);                   \
-        printf("                    %s\n", meaning);                                                                   \
-    }
+#define WEIR_X(name, least, most, standard, meaning) print_variable(name, least, most, standard, meaning);
     WEIR_ENVIRONMENT_TABLE(WEIR_X)
 #undef WEIR_X
 }

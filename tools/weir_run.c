@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tools/environment.h>
 #include <tools/weir.h>
 
 /* ---- options ------------------------------------------------------------------------------------ */
@@ -18,15 +19,15 @@
 struct option {
     const char *name;
     const char *variable;
-    unsigned long least, most; /* most 0: the option takes no value and sets the variable to 1 */
+    bool takes_number; /* within the variable's limits; else it sets the variable to 1 */
 };
 
 static const struct option options[] = {
-    {"--summary", "WEIR_SUMMARY", 0, 0},
-    {"--report", "WEIR_REPORT", 0, 0},
-    {"--devices", "WEIR_HOST_DEVICES", 1, 64},
-    {"--window", "WEIR_WINDOW", 1, 1 << 24},
-    {"--log", "WEIR_LOG", 0, 4},
+    {"--summary", "WEIR_SUMMARY", false},
+    {"--report", "WEIR_REPORT", false},
+    {"--devices", "WEIR_HOST_DEVICES", true},
+    {"--window", "WEIR_WINDOW", true},
+    {"--log", "WEIR_LOG", true},
 };
 
 static const struct option *option_find(const char *word, size_t length)
@@ -36,7 +37,7 @@ static const struct option *option_find(const char *word, size_t length)
     return NULL;
 }
 
-static bool number_in_range(const char *text, unsigned long least, unsigned long most)
+bool weir__number_in_range(const char *text, unsigned long least, unsigned long most)
 {
     if (*text < '0' || *text > '9') return false;
     char *end;
@@ -45,7 +46,16 @@ static bool number_in_range(const char *text, unsigned long least, unsigned long
     return !errno && !*end && value >= least && value <= most;
 }
 
-/* Takes "--name value", "--name=value" and "--"; sets the variables. @used_out: how many words were options. */
+static void limits_of(const char *variable, unsigned long *least_out, unsigned long *most_out)
+{
+#define WEIR_X(name, least, most, standard, meaning)                                                                   \
+    if (!strcmp(variable, name)) *least_out = least, *most_out = most;
+    WEIR_ENVIRONMENT_TABLE(WEIR_X)
+#undef WEIR_X
+}
+
+/* Takes "--name value", "--name=value" and "--"; sets the variables. @used_out: how many words were options; negative:
+ * help is asked for. */
 static int options_read(int argc, char **argv, int *used_out)
 {
     int i = 0;
@@ -55,16 +65,22 @@ static int options_read(int argc, char **argv, int *used_out)
             i++;
             break;
         }
+        if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+            *used_out = -1;
+            return 0;
+        }
         size_t length = strcspn(word, "=");
         const struct option *option = option_find(word, length);
         if (!option) return weir__complain_usage("run has no option '%s'", word);
         const char *value = word[length] ? word + length + 1 : NULL;
-        if (option->most) {
+        if (option->takes_number) {
+            unsigned long least = 0, most = 0;
+            limits_of(option->variable, &least, &most);
             if (!value && ++i < argc) value = argv[i];
             if (!value) return weir__complain_usage("%s wants a number", option->name);
-            if (!number_in_range(value, option->least, option->most))
-                return weir__complain_usage("%s wants a number from %lu to %lu, not '%s'", option->name, option->least,
-                                            option->most, value);
+            if (!weir__number_in_range(value, least, most))
+                return weir__complain_usage("%s wants a number from %lu to %lu, not '%s'", option->name, least, most,
+                                            value);
         } else if (value) {
             return weir__complain_usage("%s takes no value", option->name);
         }
@@ -214,6 +230,10 @@ int weir__command_run(int argc, char **argv)
     int used = 0;
     int rc = options_read(argc, argv, &used);
     if (rc) return rc;
+    if (used < 0) {
+        weir__print_usage();
+        return 0;
+    }
     if (used == argc) return weir__complain_usage("run wants a program");
     char path[PATH_MAX];
     rc = program_find(argv[used], path);
@@ -224,9 +244,12 @@ int weir__command_run(int argc, char **argv)
         return WEIR__EXIT_CANNOT;
     }
     if (!program_offloads(path)) {
+        struct weir__places places;
+        weir__places_find(&places);
         weir__complain("%s: does not use libomptarget, so there is nothing for weir to do; compile it with clang, "
-                       "-fopenmp and -fopenmp-targets=… (behind a launcher: mpirun weir run program)",
-                       path);
+                       "-fopenmp and -fopenmp-targets=… (behind a launcher: mpirun weir run program; if it opens OpenMP "
+                       "libraries by itself with dlopen: LD_LIBRARY_PATH=%s program)",
+                       path, places.dropin);
         return WEIR__EXIT_CANNOT;
     }
     rc = libraries_set();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* The ops table of the CPU backend: translates positions (outside = inside - base), refuses work after a fork. */
+#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -54,11 +55,15 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, forked);
 }
 
+/* 0 if it is not set, or no number up to @largest. */
 static unsigned long environment_number(const char *name, unsigned long largest)
 {
     const char *text = getenv(name);
-    unsigned long number = text ? strtoul(text, NULL, 10) : 0;
-    return number < largest ? number : largest;
+    char *end;
+    if (!text || *text < '0' || *text > '9') return 0;
+    errno = 0;
+    unsigned long number = strtoul(text, &end, 10);
+    return errno || *end || number > largest ? 0 : number;
 }
 
 int weir__host_backend_create(uint32_t devices, void **backend_out)
