@@ -89,6 +89,8 @@ static void fill(void)
         NAME(async_handle, "__kmpc_omp_get_target_async_handle_ptr", false),
         NAME(has_task_team, "__kmpc_omp_has_task_team", false),
         NAME(taskwait, "__kmpc_omp_taskwait", false),
+        NAME(num_threads, "omp_get_num_threads", false),
+        NAME(in_final, "omp_in_final", false),
         NAME(target_task_alloc, "__kmpc_omp_target_task_alloc", false),
         NAME(task_with_deps, "__kmpc_omp_task_with_deps", false),
 #undef NAME
