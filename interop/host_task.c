@@ -151,7 +151,7 @@ static void gate_make(struct weir__abi_ident *where, int32_t gtid, struct weir__
     if (!gate) weir__fatal("out of memory");
     gate->siblings = siblings;
     gate->event = detached ? libomp->completion_event(where, gtid, &gate->task) : NULL;
-    struct weir__abi_depend out = {.base = (intptr_t)gate, .bytes = 1, .flags = WEIR__ABI_DEPEND_INOUT};
+    struct weir__abi_depend out = {.base = weir__siblings_token(siblings), .bytes = 1, .flags = WEIR__ABI_DEPEND_INOUT};
     *token = out;
     token->flags = WEIR__ABI_DEPEND_IN;
     libomp->task_with_deps(where, gtid, &gate->task, 1, &out, 0, NULL);

@@ -19,8 +19,8 @@ struct weir__abi_task;
 struct weir__depends;
 struct weir__siblings;
 
-/* __kmpc_omp_task_alloc() for a task that may be handed to weir__host_task_submit(). @waits: its constructs wait, nowait or
- * not: they map what other tasks of the thread use, too (in_reduction). */
+/* __kmpc_omp_task_alloc() for a task that may be handed to weir__host_task_submit(). @waits: its constructs wait,
+ * nowait or not: they map what other tasks of the thread use, too (in_reduction). */
 struct weir__abi_task *weir__host_task_alloc(struct weir__abi_ident *where, int32_t gtid, int32_t flags, size_t bytes,
                                              size_t shareds, int32_t (*entry)(int32_t gtid, void *task), bool waits);
 /* __kmpc_omp_task_with_deps(). May run the task, as libomp does. */

@@ -259,8 +259,14 @@ WEIR__EXPORT int32_t __kmpc_omp_task_with_deps(struct weir__abi_ident *where, in
 
 WEIR__EXPORT int32_t __kmpc_omp_taskwait(struct weir__abi_ident *where, int32_t gtid)
 {
-    if (weir__shim_is_on()) weir__shim_settle(where, gtid);
-    return weir__libomp()->taskwait(where, gtid);
+    bool on = weir__shim_is_on();
+    if (on) weir__shim_settle(where, gtid);
+    int32_t result = weir__libomp()->taskwait(where, gtid);
+    struct weir__siblings *siblings = on ? weir__siblings_find(gtid) : NULL;
+    if (!siblings) return result;
+    weir__siblings_waited(siblings);
+    weir__siblings_leave(siblings);
+    return result;
 }
 
 WEIR__EXPORT void __kmpc_omp_taskwait_deps_51(struct weir__abi_ident *where, int32_t gtid, int32_t n,

@@ -24,6 +24,8 @@
  */
 #define TAKEN INT32_MIN
 
+#define TOKENS (UINT64_C(1) << 24)
+
 enum {
     BUCKETS = 1024, /* of the hash table */
     REMEMBERED = 8, /* a thread remembers as many generating tasks */
@@ -34,6 +36,7 @@ static struct {
     pthread_mutex_t lock;
     struct weir__siblings *bucket[BUCKETS];
     struct weir__siblings *all, *hand;
+    uint64_t tokens; /* handed out in stretches; should one be too short the next one's are used, by another task */
 } list = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local struct weir__siblings *remembered[REMEMBERED] __attribute__((tls_model("initial-exec")));
@@ -109,6 +112,7 @@ static struct weir__siblings *make(void)
         return NULL;
     }
     weir__scope_never_wait(siblings->scope);
+    siblings->first_token = siblings->token = list.tokens += TOKENS;
     siblings->next = list.all;
     list.all = siblings;
     return siblings;
@@ -124,6 +128,7 @@ static struct weir__siblings *search_or_make(void *slot, bool make_one)
         unchain(siblings);
         weir__anchor_reset(siblings);
         siblings->has_all_memory = false;
+        siblings->first_token = siblings->token = list.tokens += TOKENS;
         enchain(siblings, slot);
         atomic_fetch_add(&siblings->pins, 1);
         atomic_fetch_sub(&siblings->pins, TAKEN);
@@ -154,6 +159,16 @@ struct weir__siblings *weir__siblings_find(int32_t gtid)
 struct weir__siblings *weir__siblings_get(int32_t gtid)
 {
     return lookup(gtid, true);
+}
+
+intptr_t weir__siblings_token(struct weir__siblings *siblings)
+{
+    return (intptr_t)(UINT64_C(1) << 61 | siblings->token++ << 4);
+}
+
+void weir__siblings_waited(struct weir__siblings *siblings)
+{
+    siblings->token = siblings->first_token;
 }
 
 void weir__siblings_drain(void)

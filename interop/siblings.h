@@ -26,6 +26,7 @@ struct weir__siblings {
     struct weir_scope *scope;
     struct weir__anchor *anchor;  /* the generating thread's: of the innermost taskgroup */
     _Atomic uint32_t hosted;      /* tasks of libomp in the scope that have not finished */
+    uint64_t token, first_token;  /* the generating thread's: see weir__siblings_token() */
     bool has_all_memory;          /* the generating thread's: one of them had omp_all_memory */
     _Atomic uint32_t opened;      /* counts gates of host_task.c that were opened */
     struct weir__siblings *next;  /* all, under the list's lock */
@@ -38,6 +39,14 @@ struct weir__siblings *weir__siblings_find(int32_t gtid);
 /* The same, made if there are none. NULL without memory. */
 struct weir__siblings *weir__siblings_get(int32_t gtid);
 void weir__siblings_leave(struct weir__siblings *siblings);
+
+/*
+ * An address for a dependence of libomp's that no program has and that has not been used since the generating task last
+ * waited for all its tasks: two tasks with the same one would be ordered. libomp keeps all it has seen, so after such a
+ * wait they are used again.
+ */
+intptr_t weir__siblings_token(struct weir__siblings *siblings);
+void weir__siblings_waited(struct weir__siblings *siblings);
 
 /* Wait for the tasks of all generating tasks, but not for those that only libomp can run. Any thread. BLOCKS. */
 void weir__siblings_drain(void);
