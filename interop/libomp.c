@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "interop/runtime.h"
+#include "interop/shim.h"
 
 static struct weir__libomp table;
 static const char *missing; /* written once, before `state` */
@@ -18,7 +19,8 @@ static _Atomic int state;
 static void *find(const char *name)
 {
     void *address = dlsym(RTLD_NEXT, name);
-    return address ? address : dlsym(RTLD_DEFAULT, name);
+    if (!address) address = dlsym(RTLD_DEFAULT, name);
+    return weir__shim_is_own(address) ? NULL : address;
 }
 
 #define FIELD(field, symbol) {symbol, offsetof(struct weir__libomp, field)}

@@ -25,12 +25,10 @@
 enum { UNDECIDED, ON, OFF };
 static _Atomic int state;
 
-/* Are these functions found before libomp's? The address of one would not tell: that, too, is the first one's. */
+/* Are these functions found before libomp's? */
 static bool is_in_front(void)
 {
-    Dl_info first, own;
-    void *address = dlsym(RTLD_DEFAULT, "__kmpc_omp_task_with_deps");
-    return address && dladdr(address, &first) && dladdr((void *)&state, &own) && first.dli_fbase == own.dli_fbase;
+    return weir__shim_is_own(dlsym(RTLD_DEFAULT, "__kmpc_omp_task_with_deps"));
 }
 
 static int decide(void)
@@ -440,4 +438,18 @@ WEIR__EXPORT void __kmpc_set_thread_limit(struct weir__abi_ident *where, int32_t
      * the kernel's arguments have it, too. */
     if (weir__target_task_current() && !weir__target_task_on_host(weir__target_task_current())) return;
     weir__libomp()->set_thread_limit(where, gtid, limit);
+}
+
+/* ---- own or not ---- */
+
+/* Other names of three of them: by its own name a function is the first one that the dynamic linker finds. */
+static __typeof__(__kmpc_omp_taskwait) own_taskwait __attribute__((alias("__kmpc_omp_taskwait")));
+static __typeof__(__kmpc_omp_target_task_alloc) own_target_task_alloc
+    __attribute__((alias("__kmpc_omp_target_task_alloc")));
+static __typeof__(__kmpc_omp_task_with_deps) own_task_with_deps __attribute__((alias("__kmpc_omp_task_with_deps")));
+
+bool weir__shim_is_own(const void *address)
+{
+    return address == (const void *)own_taskwait || address == (const void *)own_target_task_alloc ||
+           address == (const void *)own_task_with_deps;
 }

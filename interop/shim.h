@@ -17,6 +17,9 @@ struct weir__abi_ident;
 /* Decides at the first call in a program with target code; a load afterwards. Any thread. */
 bool weir__shim_is_on(void);
 
+/* Is it one of these functions, as far as libomp.c looks for them without knowing where they are found? */
+bool weir__shim_is_own(const void *address);
+
 /* Wait for all that the generating task which the calling thread executes has in flight here, but for tasks that only
  * libomp can run; libomp then knows of its end. BLOCKS; runs tasks. */
 void weir__shim_settle(struct weir__abi_ident *where, int32_t gtid);
