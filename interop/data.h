@@ -96,7 +96,8 @@ void *weir__region_keep(struct weir__region *region, size_t bytes);
  * Returns  WEIR_OK; WEIR_E_NOT_FOUND (present, but it is not); WEIR_E_BUSY (a mapped range cannot be extended);
  *          WEIR_E_NO_MEMORY; WEIR_E_DEVICE. After a failure of begin nothing is mapped by it; after one of end what it
  *          ended is not mapped any more, its copies may be missing. weir_error_text() has the story.
- * Threads  the one that has the region; any number of regions at once.
+ * Threads  the one that has the region; any number of regions at once. After end the thread records a point on the task
+ *          (it ends it) before it waits for anybody: who maps the data again may wait for that.
  */
 WEIR_MUST_CHECK int weir__data_begin(struct weir__region *region, const struct weir__map_args *args);
 WEIR_MUST_CHECK int weir__data_end(struct weir__region *region, const struct weir__map_args *args);

@@ -213,38 +213,30 @@ bool weir__region_drop(struct weir__region *region, const struct weir__found *fo
 
 int weir__region_follow_ended(struct weir__region *region, const struct weir__mapped *entry)
 {
-    /* Relaxed: the entry is this region's. */
-    uintptr_t cursor = atomic_load_explicit(&entry->begin, memory_order_relaxed);
-    uintptr_t end = atomic_load_explicit(&entry->end, memory_order_relaxed);
-    uint64_t point;
-    while ((point = weir__table_ended(region->table, &cursor, end))) {
+    uintptr_t cursor = entry->followed;
+    uintptr_t end = atomic_load_explicit(&entry->end, memory_order_relaxed); /* the entry is this region's */
+    uint64_t point = entry->follows;
+    while (point) {
         int rc = weir__task_wait_point(region->task, (struct weir__point){point});
         if (rc) return rc;
         region->marked = false;
         region->wrote = true; /* so that whoever uses what is created follows it as well */
+        point = cursor < end ? weir__table_ended(region->table, &cursor, end) : 0;
     }
     return WEIR_OK;
 }
 
 int weir__region_bury(struct weir__region *region, struct weir__mapped *ended)
 {
-    bool home = false;
-    uint64_t point = 0;
     int first = WEIR_OK;
-    for (struct weir__mapped *entry = ended; entry; entry = entry->next) {
-        weir__region_free(region, entry->memory);
-        entry->memory = NULL;
-        home = home || atomic_load_explicit(&entry->home, memory_order_relaxed); /* behind the last drop */
-    }
-    if (home) {
-        region->marked = false;
-        first = weir__region_mark(region, &point);
-    }
     for (struct weir__mapped *entry = ended, *next; entry; entry = next) {
         next = entry->next;
-        bool follow = !first && atomic_load_explicit(&entry->home, memory_order_relaxed);
-        int rc = weir__table_bury(region->table, entry, follow ? point : 0);
-        if (rc) first = rc;
+        weir__region_free(region, entry->memory);
+        entry->memory = NULL;
+        /* Relaxed: behind the last drop. The record that comes next is one behind the copies, which are queued. */
+        bool home = atomic_load_explicit(&entry->home, memory_order_relaxed);
+        int rc = weir__table_bury(region->table, entry, home ? weir__task_next_mark(region->task).value : 0);
+        if (!first) first = rc;
     }
     return first;
 }

@@ -25,13 +25,14 @@ struct trailer {
     weir__task_routine routine; /* the compiler's */
     struct weir_task *node;     /* foreign task, fulfilled when the routine has returned */
     struct weir__siblings *siblings;
-    bool waits; /* its constructs do, nowait or not */
+    weir__task_routine destructors; /* the compiler's, or NULL */
+    bool waits;                     /* its constructs do, nowait or not */
 };
 
 /* The task that this thread allocated last, and how it may be followed. */
 static _Thread_local struct {
     const struct weir__abi_task *task;
-    bool returns_once; /* when its routine returns it is complete */
+    bool is_detachable;
 } newest __attribute__((tls_model("initial-exec")));
 
 static struct trailer *trailer_of(const struct weir__abi_task *task)
@@ -56,6 +57,15 @@ static int32_t run(int32_t gtid, void *arg)
     int32_t result = trailer.routine(gtid, arg);
     (void)weir__construct_set_waits(waited);
     weir__frame_leave(&frame, gtid, false);
+    return result;
+}
+
+/* libomp calls this once for each task when its routine has returned for the last time, or will not be called:
+ * cancelled. */
+static int32_t ended(int32_t gtid, void *arg)
+{
+    struct trailer trailer = *trailer_of(arg);
+    int32_t result = trailer.destructors ? trailer.destructors(gtid, arg) : 0;
     if (trailer.node) finished(trailer.siblings, trailer.node);
     return result;
 }
@@ -64,17 +74,19 @@ struct weir__abi_task *weir__host_task_alloc(struct weir__abi_ident *where, int3
                                              size_t shareds, weir__task_routine entry, bool waits)
 {
     size_t more = ((bytes + 7) & ~(size_t)7) + sizeof(struct trailer);
-    struct weir__abi_task *task = weir__libomp()->task_alloc(where, gtid, flags, more, shareds ? shareds : 1, run);
+    struct weir__abi_task *task =
+        weir__libomp()->task_alloc(where, gtid, flags | WEIR__ABI_TASK_DESTRUCTORS, more, shareds ? shareds : 1, run);
     if (!task) return NULL;
-    *trailer_of(task) = (struct trailer){entry, NULL, NULL, waits};
+    *trailer_of(task) = (struct trailer){.routine = entry, .waits = waits};
+    task->destructors = (void *)ended; /* the compiler's, if it has some, take its place until the task is submitted */
     newest.task = task;
-    newest.returns_once = flags & WEIR__ABI_TASK_TIED && !(flags & WEIR__ABI_TASK_DETACHABLE);
+    newest.is_detachable = flags & WEIR__ABI_TASK_DETACHABLE;
     return task;
 }
 
 /* ---- the end of one ---- */
 
-/* A task of libomp behind one whose end its routine does not tell: detached, untied, or cancelled before it begins. */
+/* A task of libomp behind a detached one, whose end is that of its event. */
 struct listener {
     struct weir__abi_task task;
     struct weir_task *node;
@@ -195,12 +207,16 @@ static void list_fini(struct list *list)
 
 /* Hand it to libomp, with what was found out. */
 static int32_t hand_over(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task, struct list *list,
-                         struct weir__siblings *siblings, struct weir_task *node, bool followed_by_routine)
+                         struct weir__siblings *siblings, struct weir_task *node, bool is_followed)
 {
     const struct weir__libomp *libomp = weir__libomp();
-    if (followed_by_routine) {
-        trailer_of(task)->node = node;
-        trailer_of(task)->siblings = siblings;
+    if (is_followed) {
+        struct trailer *trailer = trailer_of(task);
+        trailer->node = node;
+        trailer->siblings = siblings;
+        if ((weir__task_routine)task->destructors != ended)
+            trailer->destructors = (weir__task_routine)task->destructors;
+        task->destructors = (void *)ended;
         return libomp->task_with_deps(where, gtid, task, list->n, list->at, 0, NULL);
     }
     struct weir__abi_depend end = {.base = (intptr_t)task, .bytes = 1, .flags = WEIR__ABI_DEPEND_INOUT};
@@ -214,7 +230,7 @@ int32_t weir__host_task_submit(struct weir__abi_ident *where, int32_t gtid, stru
                                struct weir__abi_depend *abi_depends, int32_t nnoalias, struct weir__abi_depend *noalias)
 {
     struct weir__siblings *siblings = weir__siblings_get(gtid);
-    bool followed_by_routine = newest.task == task && newest.returns_once && !weir__libomp()->cancellation();
+    bool is_followed = newest.task == task && !newest.is_detachable;
     struct weir__depends depends;
     struct weir_task *node;
     struct list list;
@@ -233,7 +249,7 @@ int32_t weir__host_task_submit(struct weir__abi_ident *where, int32_t gtid, stru
     weir__depends_fini(&depends);
     weir__count(&weir__runtime_thread()->counts.hosted);
     atomic_fetch_add_explicit(&siblings->hosted, 1, memory_order_relaxed); /* a hint */
-    int32_t result = hand_over(where, gtid, task, &list, siblings, node, followed_by_routine);
+    int32_t result = hand_over(where, gtid, task, &list, siblings, node, is_followed);
     list_fini(&list);
     weir__siblings_leave(siblings);
     return result;

@@ -6,7 +6,7 @@
  * A task of the host with dependences, beside target tasks that libomp does not see. libomp runs it and knows its edges
  * to other tasks of the host; edges to and from target tasks are made here. For those that come before it a gate is put
  * in front of it: a proxy task that libomp holds complete only when the target tasks are. Those that come after it wait
- * for a foreign task in the siblings' scope, which its routine fulfils when it returns.
+ * for a foreign task in the siblings' scope, which is fulfilled when libomp ends it.
  */
 
 #include <stdbool.h>

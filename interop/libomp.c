@@ -56,7 +56,6 @@ static const struct {
     FIELD(fulfill_event, "omp_fulfill_event"),
     FIELD(in_final, "omp_in_final"),
     FIELD(in_explicit_task, "omp_in_explicit_task"),
-    FIELD(cancellation, "omp_get_cancellation"),
     FIELD(num_threads, "omp_get_num_threads"),
     /* In the first table too, where they may be missing. */
     FIELD(target_task_alloc, "__kmpc_omp_target_task_alloc"),

@@ -65,7 +65,6 @@ struct weir__libomp {
     void (*fulfill_event)(void *event); /* from any thread */
     int (*in_final)(void);
     int (*in_explicit_task)(void);
-    int (*cancellation)(void);
     int (*num_threads)(void);
 };
 

@@ -264,7 +264,9 @@ int weir__table_insert(struct weir__table *table, struct weir__mapped *entry, ui
         weir__tree_insert(&table->root, entry);
         entry->linked = true;
         table->count++;
-        entry->follows = weir__tree_overlap(&table->ended, begin, end) != NULL;
+        const struct weir__mapped *ended = weir__tree_overlap(&table->ended, begin, end);
+        entry->follows = ended ? ended->point : 0;
+        entry->followed = ended ? GET(ended->end) : end;
         weir__version_step(table);
     }
     pthread_mutex_unlock(&table->lock);

@@ -101,8 +101,9 @@ struct weir__mapped {
     _Atomic uintptr_t begin, end, base, device;
     _Atomic(struct weir__mapped *) left, right; /* the tree, under the table's lock; look-ups read them */
     uint32_t priority;
-    bool linked;               /* table's lock */
-    bool follows;              /* told by insert: something ended here, see weir__table_ended() */
+    bool linked;      /* table's lock */
+    uint64_t follows; /* insert tells: 0, or as weir__table_ended() with the cursor behind it in … */
+    uintptr_t followed;
     _Atomic bool home;         /* the host's memory was written from it */
     void *memory;              /* allocated for it, or NULL */
     struct weir__mapped *next; /* unused entries, table's lock; or what one construct ended */
