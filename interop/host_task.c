@@ -129,7 +129,8 @@ static void listen(struct weir__abi_ident *where, int32_t gtid, struct weir__sib
 struct gate {
     struct weir__abi_task task;
     struct weir__siblings *siblings;
-    void *event; /* of a detached task */
+    void *event;       /* of a detached task */
+    struct gate *next; /* in the siblings' list */
 };
 
 static int32_t nothing(int32_t gtid, void *task)
@@ -144,12 +145,48 @@ static void gate_open(struct weir_task *node, int status, void *arg)
     struct weir__siblings *siblings = gate->siblings;
     (void)node;
     if (status) weir__fatal("a target task failed: %s", weir_error_string(status));
-    if (gate->event)
-        weir__libomp()->fulfill_event(gate->event);
-    else
-        weir__libomp()->proxy_completed(&gate->task);
+    void *head = atomic_load_explicit(&siblings->gates, memory_order_relaxed);
+    do {
+        gate->next = head;
+        /* Release: pairs with the acquire of the generating thread, which takes the whole list: no ABA. */
+    } while (head != WEIR__GATES_CLOSED &&
+             !atomic_compare_exchange_weak_explicit(&siblings->gates, &head, gate, memory_order_release,
+                                                    memory_order_relaxed));
+    if (head == WEIR__GATES_CLOSED) {
+        if (gate->event)
+            weir__libomp()->fulfill_event(gate->event);
+        else
+            weir__libomp()->proxy_completed(&gate->task);
+    }
     /* Release: pairs with the acquire in shim.c: libomp has something to do now. */
     atomic_fetch_add_explicit(&siblings->opened, 1, memory_order_release);
+}
+
+static void open_all(struct gate *gate, int32_t gtid)
+{
+    while (gate) {
+        struct gate *next = gate->next; /* the gate is gone when it is open */
+        if (gate->event)
+            weir__libomp()->fulfill_event(gate->event);
+        else
+            weir__libomp()->own_proxy_completed(gtid, &gate->task);
+        gate = next;
+    }
+}
+
+void weir__host_task_wait_begin(struct weir__siblings *siblings)
+{
+    atomic_store_explicit(&siblings->gates, NULL, memory_order_relaxed); /* closed: only this thread writes */
+}
+
+void weir__host_task_open_gates(struct weir__siblings *siblings, int32_t gtid)
+{
+    open_all(atomic_exchange_explicit(&siblings->gates, NULL, memory_order_acquire), gtid); /* see gate_open() */
+}
+
+void weir__host_task_wait_end(struct weir__siblings *siblings, int32_t gtid)
+{
+    open_all(atomic_exchange_explicit(&siblings->gates, WEIR__GATES_CLOSED, memory_order_acquire), gtid); /* as above */
 }
 
 /* A gate that is open when every target task is complete that the task must follow. *token: what it depends on (in). */

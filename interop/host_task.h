@@ -31,4 +31,12 @@ int32_t weir__host_task_submit(struct weir__abi_ident *where, int32_t gtid, stru
 void weir__host_task_wait(struct weir__abi_ident *where, int32_t gtid, struct weir__siblings *siblings,
                           const struct weir__depends *depends);
 
+/*
+ * The generating task begins to wait, and has waited: in between it opens the gates itself, by
+ * weir__host_task_open_gates(), so that what they held back comes to its own thread's queue. The generating thread.
+ */
+void weir__host_task_wait_begin(struct weir__siblings *siblings);
+void weir__host_task_open_gates(struct weir__siblings *siblings, int32_t gtid);
+void weir__host_task_wait_end(struct weir__siblings *siblings, int32_t gtid);
+
 #endif

@@ -22,7 +22,7 @@
 
 /* ---- on or off ---- */
 
-enum { UNDECIDED, ON, OFF };
+enum { UNDECIDED, ON, OFF, NO_DEVICES };
 static _Atomic int state;
 
 /* Are these functions found before libomp's? */
@@ -43,7 +43,7 @@ static int decide(void)
                    libomp->missing);
         return OFF;
     }
-    return weir__runtime_devices() ? ON : OFF;
+    return weir__runtime_devices() ? ON : NO_DEVICES;
 }
 
 bool weir__shim_is_on(void)
@@ -98,13 +98,17 @@ static void settle(struct weir__siblings *siblings, struct weir__abi_ident *wher
     const struct weir__libomp *libomp = weir__libomp();
     bool alone = libomp->num_threads() == 1;
     struct settling settling = {siblings, done, arg, 0};
-    if (!done(arg)) weir__count(&weir__runtime_thread()->counts.waits);
+    if (done(arg)) return;
+    weir__count(&weir__runtime_thread()->counts.waits);
+    weir__host_task_wait_begin(siblings);
     while (!done(arg)) {
-        if (alone && atomic_load_explicit(&siblings->hosted, memory_order_relaxed)) return; /* only we finish them */
-        settling.opened = atomic_load_explicit(&siblings->opened, memory_order_acquire);    /* as in has_news() */
+        if (alone && atomic_load_explicit(&siblings->hosted, memory_order_relaxed)) break; /* only we finish them */
+        settling.opened = atomic_load_explicit(&siblings->opened, memory_order_acquire);   /* as in has_news() */
+        weir__host_task_open_gates(siblings, gtid);
         if (!alone) libomp->taskyield(where, gtid, 0);
         weir__scope_wait_until(siblings->scope, has_news, &settling, alone ? 0 : TICK_NS, done == is_idle);
     }
+    weir__host_task_wait_end(siblings, gtid);
 }
 
 void weir__shim_settle(struct weir__abi_ident *where, int32_t gtid)

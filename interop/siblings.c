@@ -112,6 +112,7 @@ static struct weir__siblings *make(void)
         return NULL;
     }
     weir__scope_never_wait(siblings->scope);
+    atomic_init(&siblings->gates, WEIR__GATES_CLOSED);
     siblings->first_token = siblings->token = list.tokens += TOKENS;
     siblings->next = list.all;
     list.all = siblings;

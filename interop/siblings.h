@@ -24,14 +24,18 @@ struct weir__siblings {
     /* Who uses it. SIBLINGS_TAKEN below 0: somebody gives it to another generating task. */
     _Atomic int32_t pins;
     struct weir_scope *scope;
-    struct weir__anchor *anchor;  /* the generating thread's: of the innermost taskgroup */
-    _Atomic uint32_t hosted;      /* tasks of libomp in the scope that have not finished */
-    uint64_t token, first_token;  /* the generating thread's: see weir__siblings_token() */
+    struct weir__anchor *anchor; /* the generating thread's: of the innermost taskgroup */
+    _Atomic uint32_t hosted;     /* tasks of libomp in the scope that have not finished */
+    uint64_t token, first_token; /* the generating thread's: see weir__siblings_token() */
+    /* Gates of host_task.c that the generating task, which waits, is to open; WEIR__GATES_CLOSED: it does not wait. */
+    _Atomic(void *) gates;
     bool has_all_memory;          /* the generating thread's: one of them had omp_all_memory */
     _Atomic uint32_t opened;      /* counts gates of host_task.c that were opened */
     struct weir__siblings *next;  /* all, under the list's lock */
     struct weir__siblings *chain; /* of one hash bucket, under the list's lock */
 };
+
+#define WEIR__GATES_CLOSED ((void *)1)
 
 /* Those of the task that the calling thread executes, pinned. NULL: it has not generated tasks with dependences or for
  * a device, as far as it is known here. Never blocks. */
