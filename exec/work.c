@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <exec/work.h>
 
+#include <sched.h>
+
 #include <devices/host/host.h>
 #include <exec/issue.h>
 #include <exec/submit.h>
@@ -109,12 +111,23 @@ int weir__task_mark(struct weir_task *task, struct weir__point *point_out)
     return rc;
 }
 
+struct weir__point weir__task_next_mark(const struct weir_task *task)
+{
+    const struct weir__stream *stream = open_stream(task);
+
+    return (struct weir__point){stream == NULL ? 0 : weir__point_pack(stream->id, stream->recorded + 1)};
+}
+
 int weir__task_wait_point(struct weir_task *task, struct weir__point point)
 {
-    struct weir__stream *stream = open_stream(task);
+    struct weir__stream *stream = open_stream(task), *other;
 
     if (stream == NULL) return WEIR_E_STATE;
     if (point.value == 0) return WEIR_OK;
+    other = stream->device->context->streams[weir__point_stream(point.value)];
+    if (other == stream) return WEIR_OK; /* in order */
+    /* Acquire: pairs with the release of who recorded it. Only points of weir__task_next_mark() are not there yet. */
+    while (atomic_load_explicit(&other->issued, memory_order_acquire) < weir__point_position(point.value)) sched_yield();
     return weir__issue_wait_point(stream, point.value);
 }
 

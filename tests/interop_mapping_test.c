@@ -122,7 +122,9 @@ Test(interop_mapping, insert_waits_until_the_dead_entry_is_buried)
     cr_expect_eq(weir__table_count(table), 1);
     cr_assert_eq(weir__table_bury(table, old, 77), WEIR_OK);
     pthread_join(thread, NULL);
-    cr_assert(new && new->follows);
+    cr_assert(new);
+    cr_expect_eq(new->follows, 77);
+    cr_expect_eq(new->followed, 1100);
     weir__table_find(table, 1060, 1, &found);
     cr_expect_eq(found.entry, new);
     cr_expect_eq(weir__table_count(table), 1);
@@ -175,7 +177,7 @@ Test(interop_mapping, ended_ranges_are_followed_where_they_overlap)
             live_and_end(row->ends[j].begin, row->ends[j].bytes, row->ends[j].point);
         struct weir__mapped *entry = add(row->begin, row->bytes, row->begin, 1, 0);
         cr_assert(entry);
-        cr_expect_eq(entry->follows, row->points[0] != 0, "%s", row->says);
+        cr_expect_eq(entry->follows, row->points[0], "%s", row->says);
         uintptr_t cursor = row->begin;
         for (int j = 0; j < 4; j++) {
             uint64_t point = weir__table_ended(table, &cursor, row->begin + row->bytes);
