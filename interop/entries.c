@@ -62,7 +62,7 @@ static int queue_data(struct weir__construct *construct, enum operation operatio
 /* Does nothing when the host is used; these have no result to say so. */
 static void data(enum operation operation, bool nowait, int64_t device, const struct weir__map_args *maps)
 {
-    struct weir__target *target = weir__runtime_target(device);
+    struct weir__target *target = weir__target_task_target(device);
     struct weir__construct *construct;
     struct weir__target_task *task = weir__target_task_current();
     if (!target && task) weir__target_task_to_host(task);

@@ -78,7 +78,7 @@ static int queue_work(struct weir__construct *construct, const struct weir__kern
 static int launch(const struct weir__abi_ident *where, int64_t device, const void *host,
                   const struct weir__kernel_args *args, bool nowait)
 {
-    struct weir__target *target = weir__runtime_target(device);
+    struct weir__target *target = weir__target_task_target(device);
     if (!target) return not_offloaded();
     void *address;
     const struct weir__kernel *kernel = weir__registry_kernel(target, host, &address);

@@ -33,7 +33,8 @@ struct weir__target_task {
     struct weir__anchor *anchor;
     struct weir_task *node; /* EARLY: open while the routine runs; WAITING: the external task */
     weir__task_routine entry;
-    int64_t device;
+    int64_t device;                    /* as the program names it */
+    struct weir__target *target;       /* what that was when the task was generated; NULL: the host */
     struct weir__construct *construct; /* kept until the end, or NULL */
     struct weir__abi_task *bracket;    /* the routine became host code: libomp's task for it */
     const char *name;                  /* of the construct, for messages */
@@ -239,13 +240,14 @@ static void fail(const char *what)
 }
 
 /* @handle_out: NULL, or where a handle is wanted. */
-static void submit_early(struct weir__target_task *task, struct weir_scope *scope, struct weir_device *device,
-                         const struct weir__depends *depends, struct weir_task **handle_out)
+static void submit_early(struct weir__target_task *task, struct weir_scope *scope, const struct weir__depends *depends,
+                         struct weir_task **handle_out)
 {
     struct weir__target_task *outer = submitting;
     task->mode = EARLY;
     submitting = task;
-    if (weir__task_submit_quiet(scope, device, depends->at, depends->n, issue, task, on_complete, task, handle_out))
+    if (weir__task_submit_quiet(scope, task->target->device, depends->at, depends->n, issue, task, on_complete, task,
+                                handle_out))
         fail("submitted");
     submitting = outer;
 }
@@ -268,13 +270,13 @@ static void submit_waiting(struct weir__target_task *task, struct weir_scope *sc
     part_done(task);
 }
 
-/* The kind of the entry, and the device if it may run early. The images are loaded here: a worker might wait for the
- * dynamic linker's lock while somebody who unloads a library waits for the worker. */
-static enum weir__learned look_up(const struct weir__target_task *task, struct weir__target **target_out)
+/* Find the device, by the generating task's default device, and the kind of the entry. The images are loaded here: a
+ * worker might wait for the dynamic linker's lock while somebody who unloads a library waits for the worker. */
+static enum weir__learned look_up(struct weir__target_task *task)
 {
     enum weir__learned what = weir__learned_get(task->entry, task->device);
-    *target_out = task->device == WEIR__TARGET_BY_HOST ? NULL : weir__runtime_target(task->device);
-    return what == WEIR__LEARNED_OFFLOADS && !*target_out ? WEIR__LEARNED_HOST : what;
+    task->target = task->device == WEIR__TARGET_BY_HOST ? NULL : weir__runtime_target(task->device);
+    return what == WEIR__LEARNED_OFFLOADS && !task->target ? WEIR__LEARNED_HOST : what;
 }
 
 void weir__target_task_submit(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *abi_task, int32_t n,
@@ -284,16 +286,15 @@ void weir__target_task_submit(struct weir__abi_ident *where, int32_t gtid, struc
     struct weir__target_task *task = of(abi_task);
     struct weir__siblings *siblings = weir__siblings_get(gtid);
     struct weir__depends depends;
-    struct weir__target *target;
     struct weir_task *handle = NULL;
     bool included = weir__libomp()->in_final();
-    enum weir__learned what = look_up(task, &target);
+    enum weir__learned what = look_up(task);
     enum weir__depends_use use = what == WEIR__LEARNED_OFFLOADS ? WEIR__DEPENDS_DEVICE : WEIR__DEPENDS_WAITING;
     if (!siblings || weir__depends_decode(&depends, n, list, nnoalias, noalias, use)) weir__fatal("out of memory");
     task->anchor = weir__anchor_add(siblings, where, gtid);
     if (!task->anchor) weir__fatal("out of memory");
     if (what == WEIR__LEARNED_OFFLOADS)
-        submit_early(task, siblings->scope, target->device, &depends, included ? &handle : NULL);
+        submit_early(task, siblings->scope, &depends, included ? &handle : NULL);
     else
         submit_waiting(task, siblings->scope, &depends, what, included ? &handle : NULL);
     if (handle) {
@@ -316,6 +317,11 @@ struct weir__target_task *weir__target_task_current(void)
 bool weir__target_task_on_host(const struct weir__target_task *task)
 {
     return task->bracket != NULL;
+}
+
+struct weir__target *weir__target_task_target(int64_t device)
+{
+    return current && device == current->device ? current->target : weir__runtime_target(device);
 }
 
 static void on_part_complete(struct weir_task *node, int status, void *arg)
@@ -344,7 +350,7 @@ int weir__target_task_open(struct weir__target_task *task, struct weir__target *
     *construct_out = NULL;
     if (!nowait) return WEIR_OK; /* of a function that the region calls on the host */
     bool early = task->mode == EARLY && !task->bracket;
-    if (early && (task->construct || target != weir__runtime_target(task->device))) {
+    if (early && (task->construct || target != task->target)) {
         /* A second one, or on another device than the task names: the caller does it in the usual way. */
         wait_for_predecessors(task);
         task->offloaded = true;

@@ -43,6 +43,9 @@ void weir__target_task_submit(struct weir__abi_ident *where, int32_t gtid, struc
 
 /* The target task whose routine the calling thread runs, or NULL. */
 struct weir__target_task *weir__target_task_current(void);
+/* weir__runtime_target() for a construct: in a routine the device that the task names is what it was when the task was
+ * generated, whichever thread runs the routine. */
+struct weir__target *weir__target_task_target(int64_t device);
 /* Does its routine run as a task of libomp's, so that host code may follow? */
 bool weir__target_task_on_host(const struct weir__target_task *task);
 /*
