@@ -208,7 +208,7 @@ void weir__runner_flush(struct weir__runner *runner)
     if (runner->first != NULL) weir__pool_return(pool, runner->first, runner->last);
     runner->first = runner->last = NULL;
     runner->count = 0;
-    /* Release: what the tasks did is visible to whoever sees the count (weir__scope_is_quiet()). Sequentially consistent
+    /* Release: what the tasks did is visible to whoever sees the count (weir__scope_is_idle()). Sequentially consistent
      * with .waiters: a waiter raises it before it looks at the count. After this the scope may be gone; the pool stays. */
     atomic_fetch_add_explicit(&pool->completed, count, memory_order_seq_cst);
     if (atomic_load_explicit(&pool->waiters, memory_order_seq_cst) != 0) weir__pool_tell(pool);

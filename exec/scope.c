@@ -175,12 +175,12 @@ int weir_scope_test(struct weir_scope *scope)
 
     if (scope == NULL) return weir__fail(WEIR_E_INVALID, "weir_scope_test: NULL");
     if ((rc = weir__context_check(scope->context)) != WEIR_OK) return rc;
-    if (weir__scope_is_quiet(scope)) return WEIR_OK;
+    if (weir__scope_is_idle(scope)) return WEIR_OK;
     runner = (struct weir__runner){.context = scope->context};
     weir__context_retire(scope->context, &runner);
     weir__runner_drain(&runner);
     weir__runner_flush(&runner);
-    return weir__scope_is_quiet(scope) ? WEIR_OK : WEIR_E_PENDING;
+    return weir__scope_is_idle(scope) ? WEIR_OK : WEIR_E_PENDING;
 }
 
 /* ---- counters ---- */
@@ -316,7 +316,7 @@ void weir__scope_sweep(struct weir_scope *scope, bool all)
     pthread_mutex_unlock(&scope->failure_lock);
     if (task == NULL) return;
     /* Something in flight: the thread that waited is not the one that submits; its wait told what was complete then. */
-    all |= told && weir__scope_is_quiet(scope);
+    all |= told && weir__scope_is_idle(scope);
     if (all) weir__depend_clear(&scope->depend);
     else weir__depend_mark_failed(&scope->depend);
     for (; task != NULL; task = next) {

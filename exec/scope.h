@@ -45,14 +45,6 @@ struct weir_scope {
     _Atomic uint64_t     late, late_done, late_stream, late_implied, late_event, late_waits;
 };
 
-static inline bool weir__scope_is_quiet(struct weir_scope *scope)
-{
-    /* Acquire: pairs with the release in weir__runner_flush(): what the tasks did is visible. Relaxed: .submitted is the
-     * caller's own or a snapshot. */
-    return atomic_load_explicit(&scope->pool->completed, memory_order_acquire) - scope->base ==
-           atomic_load_explicit(&scope->submitted, memory_order_relaxed);
-}
-
 /* The submitter's way to a task: memory (waits or helps when the window is full, unless @force), identity, entry. */
 struct weir_task *weir__scope_take_task(struct weir_scope *scope, bool force);
 void weir__task_open(struct weir_scope *scope, struct weir_task *task, uint8_t kind, uint8_t domain);

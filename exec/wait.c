@@ -111,7 +111,8 @@ bool weir__scope_wait_until(struct weir_scope *scope, bool (*done)(void *arg), v
 
 bool weir__scope_is_idle(const struct weir_scope *scope)
 {
-    /* Sequentially consistent: see above. Relaxed: a hint where the caller is not the submitter. */
+    /* Sequentially consistent: see above; pairs with weir__runner_flush(), what the tasks did is visible. Relaxed: the caller's
+     * own, or a snapshot. */
     return atomic_load_explicit(&scope->pool->completed, memory_order_seq_cst) - scope->base ==
            atomic_load_explicit(&scope->submitted, memory_order_relaxed);
 }

@@ -32,12 +32,6 @@ struct weir__anchor {
     struct weir__anchor *outer; /* of the taskgroup around this one */
 };
 
-static int32_t nothing(int32_t gtid, void *task)
-{
-    (void)gtid, (void)task;
-    return 0;
-}
-
 static struct weir__anchor *make(struct weir__siblings *siblings)
 {
     struct weir__anchor *anchor = malloc(sizeof *anchor);
@@ -58,7 +52,7 @@ struct weir__anchor *weir__anchor_add(struct weir__siblings *siblings, struct we
         if (atomic_compare_exchange_weak_explicit(&anchor->word, &word, word + TASK, memory_order_relaxed,
                                                   memory_order_relaxed))
             return anchor;
-    anchor->proxy = weir__libomp()->task_alloc(where, gtid, WEIR__ABI_TASK_PROXY, sizeof *anchor->proxy, 0, nothing);
+    anchor->proxy = weir__libomp()->task_alloc(where, gtid, WEIR__ABI_TASK_PROXY, sizeof *anchor->proxy, 0, weir__libomp_nothing);
     if (!anchor->proxy) return NULL;
     uint64_t held = weir__frame_covers(siblings) ? HELD : 0;
     atomic_store_explicit(&anchor->word, OWNED + TASK + held, memory_order_release); /* A1 */

@@ -216,13 +216,12 @@ void weir__construct_maps(struct weir__construct *construct, const struct weir__
 }
 
 /* The device's work is done: the host's share of it, and the end. */
-static void finish(struct weir__thread *thread, struct weir__construct *construct)
+static void finish(struct weir__construct *construct)
 {
     if (construct->status)
         weir__fatal("%s on %s failed: %s", construct->name, construct->target->uid,
                     weir_error_string(construct->status));
-    weir__region_finish(&construct->region);
-    construct_put(thread, construct);
+    weir__construct_finish(construct);
 }
 
 void weir__construct_close(struct weir__construct *construct, int status)
@@ -243,7 +242,7 @@ void weir__construct_close(struct weir__construct *construct, int status)
         return;
     }
     construct->status = weir__task_end_and_wait(construct->task);
-    finish(weir__runtime_thread(), construct);
+    finish(construct);
 }
 
 void weir__construct_query(void **handle)
@@ -257,7 +256,7 @@ void weir__construct_query(void **handle)
         sleep_a_little(thread, seen, construct->misses - QUICK_MISSES);
         if (!register_waiter(construct, thread)) return;
     }
-    finish(thread, construct);
+    finish(construct);
     *handle = NULL;
 }
 

@@ -133,10 +133,18 @@ struct gate {
     struct gate *next; /* in the siblings' list */
 };
 
-static int32_t nothing(int32_t gtid, void *task)
+#define ANY_THREAD (-1)
+
+/* @gtid: of the generating task's thread, which calls; or ANY_THREAD. The gate is gone afterwards. */
+static void complete(struct gate *gate, int32_t gtid)
 {
-    (void)gtid, (void)task;
-    return 0;
+    const struct weir__libomp *libomp = weir__libomp();
+    if (gate->event)
+        libomp->fulfill_event(gate->event);
+    else if (gtid == ANY_THREAD)
+        libomp->proxy_completed(&gate->task);
+    else
+        libomp->own_proxy_completed(gtid, &gate->task);
 }
 
 static void gate_open(struct weir_task *node, int status, void *arg)
@@ -152,12 +160,7 @@ static void gate_open(struct weir_task *node, int status, void *arg)
     } while (head != WEIR__GATES_CLOSED &&
              !atomic_compare_exchange_weak_explicit(&siblings->gates, &head, gate, memory_order_release,
                                                     memory_order_relaxed));
-    if (head == WEIR__GATES_CLOSED) {
-        if (gate->event)
-            weir__libomp()->fulfill_event(gate->event);
-        else
-            weir__libomp()->proxy_completed(&gate->task);
-    }
+    if (head == WEIR__GATES_CLOSED) complete(gate, ANY_THREAD);
     /* Release: pairs with the acquire in shim.c: libomp has something to do now. */
     atomic_fetch_add_explicit(&siblings->opened, 1, memory_order_release);
 }
@@ -166,10 +169,7 @@ static void open_all(struct gate *gate, int32_t gtid)
 {
     while (gate) {
         struct gate *next = gate->next; /* the gate is gone when it is open */
-        if (gate->event)
-            weir__libomp()->fulfill_event(gate->event);
-        else
-            weir__libomp()->own_proxy_completed(gtid, &gate->task);
+        complete(gate, gtid);
         gate = next;
     }
 }
@@ -195,8 +195,9 @@ static void gate_make(struct weir__abi_ident *where, int32_t gtid, struct weir__
 {
     const struct weir__libomp *libomp = weir__libomp();
     bool detached = siblings->has_all_memory;
-    struct gate *gate = (struct gate *)libomp->task_alloc(
-        where, gtid, detached ? WEIR__ABI_TASK_DETACHABLE : WEIR__ABI_TASK_PROXY, sizeof *gate, 0, nothing);
+    struct gate *gate =
+        (struct gate *)libomp->task_alloc(where, gtid, detached ? WEIR__ABI_TASK_DETACHABLE : WEIR__ABI_TASK_PROXY,
+                                          sizeof *gate, 0, weir__libomp_nothing);
     if (!gate) weir__fatal("out of memory");
     gate->siblings = siblings;
     gate->event = detached ? libomp->completion_event(where, gtid, &gate->task) : NULL;

@@ -75,5 +75,7 @@ struct weir__libomp {
 const struct weir__libomp *weir__libomp(void);
 /* The same, or NULL: for those who can do without. */
 const struct weir__libomp *weir__libomp_find(void);
+/* The routine of a task that only stands for something: a proxy, a bracket. Returns 0. */
+int32_t weir__libomp_nothing(int32_t gtid, void *task);
 
 #endif

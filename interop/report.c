@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include <exec/environment.h>
 
 #include "interop/runtime.h"
 #include "interop/shim.h"
@@ -66,6 +67,5 @@ static void at_exit(void)
 
 void weir__report_watch(void)
 {
-    const char *setting = getenv("WEIR_REPORT");
-    if (setting && !strcmp(setting, "1")) (void)atexit(at_exit);
+    if (weir__environment_number("WEIR_REPORT", 0, 0, 1)) (void)atexit(at_exit);
 }

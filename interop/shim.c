@@ -4,9 +4,8 @@
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include <exec/environment.h>
 #include <exec/work.h>
 
 #include "interop/abi.h"
@@ -33,10 +32,8 @@ static bool is_in_front(void)
 
 static int decide(void)
 {
-    const char *setting = getenv("WEIR_SHIM");
     const struct weir__libomp *libomp = weir__libomp();
-    if (setting && !strcmp(setting, "0")) return OFF;
-    if (!is_in_front()) return OFF;
+    if (!weir__environment_number("WEIR_SHIM", 1, 0, 1) || !is_in_front()) return OFF;
     if (libomp->missing) {
         weir__warn("this libomp is not supported (%s of node VERSION is missing): target tasks are left to it, their "
                    "dependences are resolved on the host",

@@ -163,16 +163,10 @@ static void on_complete(struct weir_task *node, int status, void *arg)
 
 /* ---- running the routine ---- */
 
-static int32_t nothing(int32_t gtid, void *task)
-{
-    (void)gtid, (void)task;
-    return 0;
-}
-
 static void bracket_open(struct weir__target_task *task, int32_t gtid)
 {
     const struct weir__libomp *libomp = weir__libomp();
-    task->bracket = libomp->task_alloc(NULL, gtid, WEIR__ABI_TASK_TIED, sizeof *task->bracket, 0, nothing);
+    task->bracket = libomp->task_alloc(NULL, gtid, WEIR__ABI_TASK_TIED, sizeof *task->bracket, 0, weir__libomp_nothing);
     if (!task->bracket) weir__fatal("out of memory");
     libomp->task_begin_if0(NULL, gtid, task->bracket);
 }
