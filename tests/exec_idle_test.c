@@ -15,21 +15,14 @@
 #include <exec/work.h>
 #include <weir/weir.h>
 
+#include "done.h"
+
 #ifdef WEIR_TEST_SANITIZED
 enum { IDLE_SECONDS = 1 };
 #else
 enum { IDLE_SECONDS = 5 };
 #endif
 enum { THREADS = 256, CPU_LIMIT_US = 20000 };
-
-#define DONE(call)                                                                                                     \
-    do {                                                                                                               \
-        int rc_ = (call);                                                                                              \
-        if (rc_ != WEIR_OK) {                                                                                          \
-            fprintf(stderr, "%d: %s: %s: %s\n", __LINE__, #call, weir_error_name(rc_), weir_error_text());             \
-            abort(); /* also on threads that are not the test's */                                                     \
-        }                                                                                                              \
-    } while (0)
 
 /* ---- what the kernel knows of our threads ---- */
 

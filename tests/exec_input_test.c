@@ -7,6 +7,8 @@
 #include <exec/work.h>
 #include <weir/weir.h>
 
+#include "bodies.h"
+
 /* Asking for more memory than there is must not end the program under the address sanitizer. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
@@ -35,20 +37,6 @@ static struct weir_context *context;
 static struct weir_scope *scope;
 static struct weir_device *device;
 static int x, y; /* addresses */
-static _Atomic int ran;
-
-static int body(void *arg)
-{
-    (void)arg;
-    ran++;
-    return 0;
-}
-
-static int failing_body(void *arg)
-{
-    (void)arg;
-    return -77;
-}
 
 static int issue(struct weir_task *task, void *native_stream, void *arg)
 {

@@ -15,14 +15,8 @@
 #include <exec/work.h>
 #include <weir/weir.h>
 
-#define DONE(call)                                                                                                     \
-    do {                                                                                                               \
-        int rc_ = (call);                                                                                              \
-        if (rc_ != WEIR_OK) {                                                                                          \
-            fprintf(stderr, "%d: %s: %s: %s\n", __LINE__, #call, weir_error_name(rc_), weir_error_text());             \
-            abort(); /* also on threads that are not the test's */                                                     \
-        }                                                                                                              \
-    } while (0)
+#include "bodies.h"
+#include "done.h"
 
 /* The text of the newest failure contains @part. */
 #define TOLD(part) cr_assert(strstr(weir_error_text(), (part)) != NULL, "'%s' is not in: %s", (part), weir_error_text())
@@ -31,7 +25,6 @@ static struct weir_context *context;
 static struct weir_scope *scope;
 static struct weir_device *device;
 static int x; /* addresses */
-static _Atomic int ran;
 
 static void open_scope(bool ranges)
 {
@@ -54,19 +47,6 @@ static void close_all(void)
 }
 
 TestSuite(exec_recovery, .init = open_all, .fini = close_all, .timeout = 60);
-
-static int body(void *arg)
-{
-    (void)arg;
-    ran++;
-    return 0;
-}
-
-static int failing_body(void *arg)
-{
-    (void)arg;
-    return -77;
-}
 
 static int issue(struct weir_task *task, void *native_stream, void *arg)
 {

@@ -12,8 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rig.h"
 #include <exec/work.h>
+
+#include "done.h"
+#include "rig.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define SCALE 1
@@ -25,15 +27,6 @@
 #ifndef SCALE
 #define SCALE 10
 #endif
-
-#define DONE(call)                                                                                                     \
-    do {                                                                                                               \
-        int rc_ = (call);                                                                                              \
-        if (rc_ != WEIR_OK) {                                                                                          \
-            fprintf(stderr, "%d: %s: %s: %s\n", __LINE__, #call, weir_error_name(rc_), weir_error_text());             \
-            abort(); /* also on threads that are not the test's */                                                     \
-        }                                                                                                              \
-    } while (0)
 
 static struct rig rig;
 

@@ -15,21 +15,14 @@
 #include <exec/work.h>
 #include <weir/weir.h>
 
-#define DONE(call)                                                                                                     \
-    do {                                                                                                               \
-        int rc_ = (call);                                                                                              \
-        if (rc_ != WEIR_OK) {                                                                                          \
-            fprintf(stderr, "%d: %s: %s: %s\n", __LINE__, #call, weir_error_name(rc_), weir_error_text());             \
-            abort(); /* also on threads that are not the test's */                                                     \
-        }                                                                                                              \
-    } while (0)
+#include "bodies.h"
+#include "done.h"
 
 static struct weir__mock *mock;
 static struct weir_context *context;
 static struct weir_scope *scope;
 static struct weir_device *device;
 static int x, y, z; /* addresses */
-static _Atomic int ran;
 
 /* The device is the mock's, whose clock stands still unless a test moves it. */
 static void open_all(void)
@@ -61,19 +54,6 @@ static void close_all(void)
 }
 
 TestSuite(exec_wait, .init = open_all, .fini = close_all, .timeout = 60);
-
-static int body(void *arg)
-{
-    (void)arg;
-    ran++;
-    return 0;
-}
-
-static int failing_body(void *arg)
-{
-    (void)arg;
-    return -77;
-}
 
 static int issue(struct weir_task *task, void *native_stream, void *arg)
 {
