@@ -11,7 +11,6 @@
 
 
 #define WEIR__MAX_STREAMS 4096
-#define WEIR__MAX_DEVICES 254 /* domains are device numbers + 1, and WEIR__DOMAIN_FOREIGN */
 #define WEIR__MAX_WORKERS 256
 #define WEIR__MAX_WINDOW (1u << 24)
 #define WEIR__POLL_NS 1000000u

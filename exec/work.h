@@ -13,6 +13,8 @@
 #include <graph/error.h>
 #include <weir/task.h>
 
+#define WEIR__MAX_DEVICES 254 /* of a context: domains are device numbers + 1, and WEIR__DOMAIN_FOREIGN */
+
 /* A point in time: (stream id, position), packed; ids are not reused, positions only grow. 0: "before everything". */
 struct weir__point {
     uint64_t value;

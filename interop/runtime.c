@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <devices/host/host.h>
+#include <exec/environment.h>
 #include <exec/work.h>
 
 #include "interop/construct.h"
@@ -168,8 +169,9 @@ static struct weir__runtime *runtime_fill(struct weir_context *context)
 /* Under `making`. NULL: it cannot be made, which was told. */
 static struct weir__runtime *runtime_make(void)
 {
-    struct weir_context_options options = {.size = sizeof options};
-    if (!getenv("WEIR_HOST_DEVICES")) options.host_devices = 4; /* as many as LLVM shows */
+    /* As many as LLVM shows. */
+    struct weir_context_options options = {
+        .size = sizeof options, .host_devices = weir__environment_number("WEIR_HOST_DEVICES", 4, 1, WEIR__MAX_DEVICES)};
     struct weir_context *context = NULL;
     int rc = weir_context_create(&options, &context);
     struct weir__runtime *new = rc ? NULL : runtime_fill(context);

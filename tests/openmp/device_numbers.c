@@ -4,6 +4,7 @@
 // run: CASE=7 => ABORT device number 7 is out of range
 // run: CASE=-5 => ABORT device number -5 is out of range
 // run: OMP_DEFAULT_DEVICE=3 CASE=-1 => PASS
+// run: WEIR_HOST_DEVICES=many => PASS
 #include "check.h"
 
 #pragma omp begin declare target
