@@ -81,4 +81,18 @@ static inline void model(unsigned *cell, int kind, unsigned id, unsigned *seen)
     if (kind == SET) *cell += id * 5u;
 }
 
+/* @all by one thread outside of any region, by one of a team, and by each of a team of @threads; @most: as of rounds(). */
+static inline int everywhere(void (*all)(void), int most, int threads)
+{
+    for (int round = 0; round < rounds(most); round++) {
+        all();
+#pragma omp parallel num_threads(4)
+#pragma omp single
+        all();
+#pragma omp parallel num_threads(threads)
+        all();
+    }
+    return finish();
+}
+
 #endif

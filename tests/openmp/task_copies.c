@@ -135,13 +135,5 @@ static void all(void)
 
 int main(void)
 {
-    for (int round = 0; round < rounds(5); round++) {
-        all();
-#pragma omp parallel num_threads(4)
-#pragma omp single
-        all();
-#pragma omp parallel num_threads(4)
-        all();
-    }
-    return finish();
+    return everywhere(all, 5, 4);
 }

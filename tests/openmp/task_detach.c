@@ -129,13 +129,5 @@ static void all(void)
 
 int main(void)
 {
-    for (int round = 0; round < rounds(3); round++) {
-        all();
-#pragma omp parallel num_threads(4)
-#pragma omp single
-        all();
-#pragma omp parallel num_threads(3)
-        all();
-    }
-    return finish();
+    return everywhere(all, 3, 3);
 }

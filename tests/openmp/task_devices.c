@@ -128,13 +128,5 @@ static void all(void)
 int main(void)
 {
     CHECK(omp_get_num_devices() == DEVICES);
-    for (int round = 0; round < rounds(4); round++) {
-        all();
-#pragma omp parallel num_threads(4)
-#pragma omp single
-        all();
-#pragma omp parallel num_threads(3)
-        all();
-    }
-    return finish();
+    return everywhere(all, 4, 3);
 }
