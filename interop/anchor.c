@@ -52,9 +52,11 @@ struct weir__anchor *weir__anchor_add(struct weir__siblings *siblings, struct we
         if (atomic_compare_exchange_weak_explicit(&anchor->word, &word, word + TASK, memory_order_relaxed,
                                                   memory_order_relaxed))
             return anchor;
-    anchor->proxy = weir__libomp()->task_alloc(where, gtid, WEIR__ABI_TASK_PROXY, sizeof *anchor->proxy, 0, weir__libomp_nothing);
+    anchor->proxy =
+        weir__libomp()->task_alloc(where, gtid, WEIR__ABI_TASK_PROXY, sizeof *anchor->proxy, 0, weir__libomp_nothing);
     if (!anchor->proxy) return NULL;
     uint64_t held = weir__frame_covers(siblings) ? HELD : 0;
+    siblings->let_go |= !held;
     atomic_store_explicit(&anchor->word, OWNED + TASK + held, memory_order_release); /* A1 */
     return anchor;
 }
@@ -69,18 +71,21 @@ void weir__anchor_drop(struct weir__anchor *anchor)
     weir__libomp()->proxy_completed(proxy);
 }
 
-static void release(struct weir__anchor *anchor, int32_t gtid)
+static void release(struct weir__siblings *siblings, struct weir__anchor *anchor, int32_t gtid)
 {
     struct weir__abi_task *proxy = anchor->proxy;
     uint64_t word = atomic_fetch_and_explicit(&anchor->word, ~HELD, memory_order_acq_rel); /* A3 */
-    if ((word & ~OWNED) == HELD) weir__libomp()->own_proxy_completed(gtid, proxy);
+    if ((word & ~OWNED) == HELD)
+        weir__libomp()->own_proxy_completed(gtid, proxy);
+    else
+        siblings->let_go = true;
 }
 
 void weir__anchor_release(struct weir__siblings *siblings, int32_t gtid, bool all)
 {
     struct weir__anchor *anchor = siblings->anchor;
     for (; anchor; anchor = all ? anchor->outer : NULL) /* Relaxed: the hold is this thread's own. */
-        if (atomic_load_explicit(&anchor->word, memory_order_relaxed) & HELD) release(anchor, gtid);
+        if (atomic_load_explicit(&anchor->word, memory_order_relaxed) & HELD) release(siblings, anchor, gtid);
 }
 
 bool weir__anchor_is_held(const struct weir__siblings *siblings)

@@ -26,8 +26,8 @@ void weir__anchor_drop(struct weir__anchor *anchor);
 /* Are all of them complete? The generating thread. */
 bool weir__anchor_is_idle(const struct weir__anchor *anchor);
 
-/* The generating task is about to wait in libomp for the tasks of its innermost taskgroup, or of @all: nothing is held.
- * The generating thread. */
+/* The generating task is about to wait in libomp for the tasks of its innermost taskgroup, or of @all, or ends: nothing
+ * is held. The generating thread. */
 void weir__anchor_release(struct weir__siblings *siblings, int32_t gtid, bool all);
 /* Is something held? Nobody uses the siblings. */
 bool weir__anchor_is_held(const struct weir__siblings *siblings);

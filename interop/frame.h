@@ -16,12 +16,13 @@ struct weir__siblings;
 struct weir__frame {
     const void *slot; /* of the task, as in siblings.h */
     struct weir__frame *outer;
+    bool is_implicit; /* of a parallel region */
 };
 
 /* A task's code begins on the calling thread; @frame stays until it ends. */
-void weir__frame_enter(struct weir__frame *frame, int32_t gtid);
-/* It has ended. @wait: an implicit task, whose tasks must be complete before the barrier at the end of the region. */
-void weir__frame_leave(struct weir__frame *frame, int32_t gtid, bool wait);
+void weir__frame_enter(struct weir__frame *frame, int32_t gtid, bool is_implicit);
+/* It has ended. An implicit task waits: its tasks must be complete before the barrier at the end of the region. */
+void weir__frame_leave(struct weir__frame *frame, int32_t gtid);
 
 /* Will the end of the task that the calling thread executes, which has these siblings, be noticed? */
 bool weir__frame_covers(const struct weir__siblings *siblings);

@@ -52,11 +52,11 @@ static int32_t run(int32_t gtid, void *arg)
 {
     struct trailer trailer = *trailer_of(arg);
     struct weir__frame frame;
-    weir__frame_enter(&frame, gtid);
+    weir__frame_enter(&frame, gtid, false);
     bool waited = weir__construct_set_waits(trailer.waits);
     int32_t result = trailer.routine(gtid, arg);
     (void)weir__construct_set_waits(waited);
-    weir__frame_leave(&frame, gtid, false);
+    weir__frame_leave(&frame, gtid);
     return result;
 }
 

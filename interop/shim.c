@@ -363,12 +363,12 @@ static void in_region(int32_t *gtid, int32_t *tid, ...)
     const struct region *region = va_arg(list, const struct region *);
     va_end(list);
     struct weir__frame frame;
-    weir__frame_enter(&frame, *gtid);
+    weir__frame_enter(&frame, *gtid, true);
     if (region->n <= FEW_ARGUMENTS)
         region->microtask(gtid, tid, ARGUMENTS_8(region->args));
     else
         region->microtask(gtid, tid, ARGUMENTS_64(region->args));
-    weir__frame_leave(&frame, *gtid, true);
+    weir__frame_leave(&frame, *gtid);
 }
 
 WEIR__EXPORT void __kmpc_fork_call(struct weir__abi_ident *where, int32_t n,

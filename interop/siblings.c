@@ -128,7 +128,7 @@ static struct weir__siblings *search_or_make(void *slot, bool make_one)
     } else if (make_one && (siblings = take())) {
         unchain(siblings);
         weir__anchor_reset(siblings);
-        siblings->has_all_memory = false;
+        siblings->has_all_memory = siblings->let_go = false;
         siblings->first_token = siblings->token = list.tokens += TOKENS;
         enchain(siblings, slot);
         atomic_fetch_add(&siblings->pins, 1);
