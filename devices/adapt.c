@@ -220,6 +220,45 @@ static int foreign_wait(void *handle, void *native_event)
     return weir__event_error(stream->device->base->foreign_wait(stream->handle, native_event), NULL);
 }
 
+static void lend(void *handle, bool on)
+{
+    struct weir__event_stream *stream = handle;
+    stream->device->base->lend(stream->handle, on);
+}
+
+/* A gate with the table that it came from. */
+struct gate {
+    const struct weir__device_ops *base;
+    void *handle;
+};
+
+static int gate_create(void *handle, void **gate_out)
+{
+    struct weir__event_device *device = handle;
+    struct gate *gate = malloc(sizeof *gate);
+    if (!gate) return weir__event_error(WEIR_E_NO_MEMORY, "no memory for a gate");
+    gate->base = device->base;
+    int r = device->base->gate_create(device->handle, &gate->handle);
+    if (r)
+        free(gate);
+    else
+        *gate_out = gate;
+    return weir__event_error(r, NULL);
+}
+
+static int gate_wait(void *handle, void *gate)
+{
+    struct weir__event_stream *stream = handle;
+    return weir__event_error(stream->device->base->gate_wait(stream->handle, ((struct gate *)gate)->handle), NULL);
+}
+
+static void gate_open(void *handle)
+{
+    struct gate *gate = handle;
+    gate->base->gate_open(gate->handle);
+    free(gate);
+}
+
 /* ---- work ---- */
 
 static int work_copy(void *handle, const struct weir__copy *copy)
@@ -295,6 +334,10 @@ static const struct weir__device_ops adapted_ops = {
     .sync = weir__event_stream_sync,
     .foreign_wait = foreign_wait,
     .foreign_signal = weir__event_stream_signal,
+    .lend = lend,
+    .gate_create = gate_create,
+    .gate_wait = gate_wait,
+    .gate_open = gate_open,
     .copy = work_copy,
     .fill = work_fill,
     .launch = work_launch,
@@ -320,6 +363,12 @@ int weir__device_adapt(const struct weir__device_ops *ops, void *backend, const 
     if (!ops->flush) adapter->ops.flush = NULL;
     if (!ops->host_function) adapter->ops.host_function = NULL;
     if (!ops->event_record) adapter->ops.position_wait = NULL;
+    if (!ops->lend) adapter->ops.lend = NULL;
+    if (!ops->gate_create) {
+        adapter->ops.gate_create = NULL;
+        adapter->ops.gate_wait = NULL;
+        adapter->ops.gate_open = NULL;
+    }
     if (!ops->event_record || !ops->foreign_wait) {
         adapter->ops.foreign_wait = NULL;
         adapter->ops.foreign_signal = NULL;

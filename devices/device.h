@@ -21,6 +21,7 @@
  */
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -63,6 +64,28 @@ struct weir__launch {
     const uint64_t *args; /* args[nargs], each a pointer or a scalar of up to 8 bytes */
 };
 
+/* A handle of a foreign runtime for a device: a number, a pointer, or one of weir's own. */
+enum weir__native_kind {
+    WEIR__NATIVE_NONE, /* that runtime has no such thing */
+    WEIR__NATIVE_INT,
+    WEIR__NATIVE_POINTER,
+    WEIR__NATIVE_DEVICE,  /* the struct weir_device of this device */
+    WEIR__NATIVE_CONTEXT, /* the struct weir_context that it belongs to */
+};
+struct weir__native_value {
+    uint32_t    kind; /* enum weir__native_kind */
+    const char *type; /* in C; NULL for NONE */
+    intptr_t    value; /* INT and POINTER; 0 is a value as good as any other */
+};
+
+/* What others who speak that runtime's language need to work on the device. */
+struct weir__native {
+    int32_t     runtime; /* id of OpenMP's Additional Definitions document, or an own one far above them */
+    const char *name;
+    struct weir__native_value platform, device, context;
+    const char *stream_type; /* of stream_native(), in C */
+};
+
 struct weir__device_info {
     char     name[64];          /* "host:0" */
     char     text[128];         /* what `weir info` prints behind the name */
@@ -72,6 +95,10 @@ struct weir__device_info {
     /* Counts failed stretches of the device; grows (release) before the position of the failed stretch is published as
      * completed. Borrowed until device_close. NULL: unknown, exec/ asks status() for every position. */
     const _Atomic uint64_t *failures;
+    /* natives[nnatives]: the foreign runtimes whose handles can be had, the preferred one first. Borrowed until
+     * device_close. None: the device is nothing to interoperate with. */
+    const struct weir__native *natives;
+    uint32_t nnatives;
 };
 
 /* Given to device_open(): how a backend tells exec/ that a stream has reached a position. */
@@ -162,6 +189,16 @@ struct weir__device_ops {
     int (*foreign_wait)(void *stream, void *native_event);              /* stream call: @stream waits */
     /* @native_stream waits for @stream. Backends with events have event_signal instead. */
     int (*foreign_signal)(void *stream, uint64_t position, void *native_stream);
+    /* Optional (NULL: it is always so). Stream call. From here on, until it is called again with false, somebody queues on the
+     * native stream who knows of no flush: what he queues starts by itself. */
+    void (*lend)(void *stream, bool on);
+
+    /* ---- gates: optional, all or none, and with host_function. A place where a stream stays until somebody says so; it
+     * holds no thread and no other stream meanwhile. NULL: the host waits instead. ---- */
+    int (*gate_create)(void *device, void **gate_out); /* closed; any thread */
+    int (*gate_wait)(void *stream, void *gate);        /* stream call; before it is opened */
+    /* Once; what waits goes on, and the gate is gone. Any thread, also from a host function. Never fails. */
+    void (*gate_open)(void *gate);
 
     /* ---- work: mandatory unless said, stream calls ---- */
     int (*copy)(void *stream, const struct weir__copy *copy);

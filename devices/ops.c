@@ -62,6 +62,12 @@ static const char *foreign_missing(const struct weir__device_ops *ops)
     return NULL;
 }
 
+static const char *gate_missing(const struct weir__device_ops *ops)
+{
+    const struct slot gates[] = {SLOT(gate_create), SLOT(gate_wait), SLOT(gate_open), SLOT(host_function)};
+    return any_present(gates, COUNT(gates) - 1) ? first_missing(gates, COUNT(gates)) : NULL;
+}
+
 int weir__device_ops_check(const struct weir__device_ops *ops, const char **missing_out)
 {
     const char *missing = NULL;
@@ -76,6 +82,7 @@ int weir__device_ops_check(const struct weir__device_ops *ops, const char **miss
         missing = mandatory_missing(ops);
         if (!missing) missing = order_missing(ops);
         if (!missing) missing = foreign_missing(ops);
+        if (!missing) missing = gate_missing(ops);
         if (missing) r = WEIR_E_INVALID;
     }
     if (r && missing_out) *missing_out = missing;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <graph/error.h>
+#include <weir/host.h>
 
 #include "internal.h"
 
@@ -98,6 +99,15 @@ static int device_count(void *backend, uint32_t *count_out)
     return WEIR_OK;
 }
 
+/* What speaks of CPU devices is weir itself (include/weir/host.h). */
+static const struct weir__native native = {
+    .runtime = WEIR_INTEROP_RUNTIME,
+    .name = "weir",
+    .device = {WEIR__NATIVE_DEVICE, "struct weir_device *", 0},
+    .context = {WEIR__NATIVE_CONTEXT, "struct weir_context *", 0},
+    .stream_type = "void *, for weir_host_enqueue()",
+};
+
 static void describe(uint32_t number, struct weir__device_info *info)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -108,6 +118,8 @@ static void describe(uint32_t number, struct weir__device_info *info)
     info->features = WEIR__DEVICE_WAIT | WEIR__DEVICE_CROSS_WAIT | WEIR__DEVICE_INLINE_SYNC | WEIR__DEVICE_FOREIGN;
     /* A kernel may wait for another one; whatever shares its stream then waits, too. Streams that are not needed cost nothing. */
     info->advised_streams = 32;
+    info->natives = &native;
+    info->nnatives = 1;
     info->memory_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
 }
 
@@ -321,6 +333,10 @@ const struct weir__device_ops weir__host_ops = {
     .sync = stream_sync,
     .foreign_wait = weir__host_foreign_wait,
     .foreign_signal = weir__host_foreign_signal,
+    .lend = weir__host_lend,
+    .gate_create = weir__host_gate_create,
+    .gate_wait = weir__host_gate_wait,
+    .gate_open = weir__host_gate_open,
     .copy = stream_copy,
     .fill = stream_fill,
     .launch = stream_launch,

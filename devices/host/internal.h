@@ -149,7 +149,8 @@ struct host_stream {
     uint64_t base; /* positions of former lives: outside = inside - base */
     uint32_t generation;
     int32_t priority;
-    bool own; /* opened by the user: starts without flush */
+    bool own;  /* opened by the user: starts without flush */
+    bool lent; /* the submitter's: the user queues on it, so it does, too */
 
     alignas(64) struct host_writer writer;
 
@@ -309,6 +310,8 @@ void weir__host_stream_kick(struct host_stream *stream);
 bool weir__host_stream_claim(struct host_stream *stream);
 /* Run a claimed stream until @until is reached or it is drained or has to wait. */
 enum host_run weir__host_stream_run(struct host_stream *stream, uint64_t until, uint32_t flags);
+/* Runner. The next position is reached without a command. */
+void weir__host_stream_reach(struct host_stream *stream);
 /* Give a claim (state @from: RUNNING or LINGER) back. @done: the reader's when it was last seen. */
 void weir__host_stream_leave(struct host_stream *stream, uint32_t from, uint64_t done);
 /* false: reached already, the waiter is not on the list. */
@@ -388,6 +391,10 @@ const struct host_point *weir__host_wait_points(const struct host_command *comma
 
 int weir__host_foreign_wait(void *stream, void *native_event);
 int weir__host_foreign_signal(void *stream, uint64_t position, void *native_stream);
+void weir__host_lend(void *stream, bool on);
+int weir__host_gate_create(void *device, void **gate_out);
+int weir__host_gate_wait(void *stream, void *gate);
+void weir__host_gate_open(void *gate);
 
 /* ---- module.c ---- */
 

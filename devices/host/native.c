@@ -34,7 +34,7 @@ int weir_host_enqueue(void *native_stream, int (*function)(void *arg), void *arg
     if (code) return code;
     if (!function) return weir__host_fail(WEIR_E_INVALID, "no function to queue");
     code = weir__host_queue_function(stream, function, arg);
-    if (!code && stream->own) weir__host_stream_flush(stream);
+    if (!code && (stream->own || stream->lent)) weir__host_stream_flush(stream);
     return code;
 }
 
@@ -94,7 +94,7 @@ int weir_host_event_record(void *native_stream, void **native_event_out)
         free(event);
         return code;
     }
-    if (stream->own) weir__host_stream_flush(stream);
+    if (stream->own || stream->lent) weir__host_stream_flush(stream);
     *native_event_out = event;
     return WEIR_OK;
 }
@@ -124,6 +124,50 @@ int weir__host_foreign_signal(void *stream, uint64_t position, void *native_stre
     if (code) return code;
     struct host_point point = {.stream = producer, .position = producer->base + position};
     code = weir__host_queue_wait(waiting, &point, 1);
-    if (!code && waiting->own) weir__host_stream_flush(waiting);
+    if (!code && (waiting->own || waiting->lent)) weir__host_stream_flush(waiting);
     return code;
+}
+
+void weir__host_lend(void *stream, bool on)
+{
+    struct host_stream *host = stream;
+    if (weir__host_is_foreign_process(host->generation)) return;
+    host->lent = on;
+    if (on) weir__host_stream_flush(host);
+}
+
+/* ---- gates ---- */
+
+/*
+ * A gate is a stream without commands that counts as being run for as long as it is closed, so that nobody claims it and
+ * whoever waits for its next position sleeps; opening it is what its runner would do at a record.
+ */
+int weir__host_gate_create(void *device, void **gate_out)
+{
+    struct host_device *host = device;
+    struct host_stream *gate = NULL;
+    if (weir__host_is_foreign_process(host->generation)) return weir__host_fail_forked();
+    int code = weir__host_stream_make(host, NULL, 0, true, &gate);
+    if (code) return code;
+    (void)weir__host_stream_claim(gate); /* nobody else knows it: it is idle */
+    *gate_out = gate;
+    return WEIR_OK;
+}
+
+int weir__host_gate_wait(void *stream, void *gate)
+{
+    struct host_stream *host = stream, *producer = gate;
+    if (weir__host_is_foreign_process(host->generation)) return weir__host_fail_forked();
+    struct host_point point = {.stream = producer, .position = producer->writer.recorded + 1};
+    return weir__host_queue_wait(host, &point, 1);
+}
+
+void weir__host_gate_open(void *gate)
+{
+    struct host_stream *host = gate;
+    if (weir__host_is_foreign_process(host->generation)) return;
+    host->writer.recorded++;
+    weir__host_stream_reach(host);
+    weir__host_stream_leave(host, HOST_RUNNING, host->reader.done);
+    weir__host_stream_end(host);
 }

@@ -91,6 +91,7 @@ int weir__host_stream_make(struct host_device *device, void *owner, int32_t prio
     stream->owner = owner;
     stream->priority = priority;
     stream->own = own;
+    stream->lent = false;
     stream->generation = device->generation;
     stream->base = stream->writer.recorded;
     stream->reader.random = device->delay_seed ^ ((uint64_t)(device->number + 1) << 32) ^ (uintptr_t)stream;

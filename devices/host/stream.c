@@ -306,6 +306,11 @@ static bool reach(struct host_stream *stream, uint16_t kind, uint32_t flags)
     return flags & HOST_WORKER;
 }
 
+void weir__host_stream_reach(struct host_stream *stream)
+{
+    (void)reach(stream, HOST_MARK, 0);
+}
+
 static enum host_run run_commands(struct host_stream *stream, uint64_t until, uint32_t flags)
 {
     struct host_reader *reader = &stream->reader;

@@ -14,6 +14,10 @@ extern "C" {
  * functions, its native event a point on such a queue.
  */
 
+/** The foreign-runtime id of OpenMP interoperability objects of a CPU device: property omp_ipr_fr_id. Their device,
+ *  device_context and targetsync are a struct weir_device *, a struct weir_context * and a native stream. */
+#define WEIR_INTEROP_RUNTIME 0x77656972
+
 /**
  * Queue a function on a native stream of the CPU device: it runs on a thread of the device, after everything
  * queued before on that stream. It may block; that holds a thread of the device, not one of the host.
