@@ -333,7 +333,7 @@ int weir__issue_open(struct weir_task *task, bool late)
     }
     decision.edges = points.edges;
     decision.done = points.done;
-    rc = weir__stream_reserve(stream);
+    rc = weir__stream_reserve(stream, 1);
     if (rc == WEIR_OK && stream->ops->reserve != NULL) rc = stream->ops->reserve(stream->handle);
     if (rc == WEIR_OK && (points.n != 0 || context->certificate != NULL)) rc = edges_decide(stream, task, &points, &decision);
     points_fini(&points);
@@ -392,24 +392,28 @@ void weir__issue_abandon(struct weir__runner *runner, struct weir_task *task, in
     weir__runner_finish(runner, task, status);
 }
 
-int weir__issue_close(struct weir__runner *runner, struct weir_task *task, bool flush)
+static int record(struct weir__stream *stream, uint64_t *position_out)
+{
+    int rc = stream->ops->record(stream->handle, position_out);
+
+    if (rc == WEIR_OK) {
+        stream->recorded = *position_out;
+        return rc;
+    }
+    return weir__fail(rc, "%s: no record: %s", stream->device->info.name, stream->ops->last_error(stream->device->handle));
+}
+
+/* The task's point is recorded. @keep: the lease goes on. */
+static void close_at(struct weir__runner *runner, struct weir_task *task, uint64_t position, bool flush, bool keep)
 {
     struct weir__stream *stream = weir__task_stream_of(task);
     struct weir__pool   *pool = task->pool;
     struct weir_scope   *scope = pool->scope;
     bool                 late = runner != &scope->runner;
-    uint64_t             position, point;
+    uint64_t             point = weir__point_pack(stream->id, position);
     uintptr_t            successors;
     bool                 wanted, quiet = (weir__task_flags(task) & WEIR__TASK_QUIET) != 0;
-    int                  rc = stream->ops->record(stream->handle, &position);
 
-    if (rc != WEIR_OK) {
-        rc = weir__fail(rc, "%s: no record: %s", stream->device->info.name, stream->ops->last_error(stream->device->handle));
-        weir__issue_abandon(runner, task, rc);
-        return rc;
-    }
-    stream->recorded = position;
-    point = weir__point_pack(stream->id, position);
     task->node.point = point;
     atomic_store_explicit(&task->state, WEIR__TASK_ENDED, memory_order_relaxed);
     /* From here on the task is issued. Its list is taken before the ring knows it: afterwards its memory may be gone. */
@@ -422,12 +426,39 @@ int weir__issue_close(struct weir__runner *runner, struct weir_task *task, bool 
     wanted |= weir__stream_is_behind(stream, position);
     if (!late) scope->recent[stream->id % 4] = point;
     if (flush && stream->ops->flush != NULL) stream->ops->flush(stream->handle);
-    weir__stream_unlease(stream);
+    if (!keep) weir__stream_unlease(stream);
     if (wanted) weir__stream_want(stream, position);
     else if (quiet) weir__stream_want_soon(stream, position);
     if (successors != 0) weir__runner_release(runner, successors, point, NULL);
     /* A submitter may wait for this in weir_task_begin(). Sequentially consistent: see wait.c. */
     if (late && atomic_load_explicit(&pool->waiters, memory_order_seq_cst) != 0) weir__pool_tell(pool);
+}
+
+int weir__issue_close(struct weir__runner *runner, struct weir_task *task, bool flush)
+{
+    uint64_t position;
+    int      rc = record(weir__task_stream_of(task), &position);
+
+    if (rc != WEIR_OK) {
+        weir__issue_abandon(runner, task, rc);
+        return rc;
+    }
+    close_at(runner, task, position, flush, false);
+    return WEIR_OK;
+}
+
+int weir__issue_close_and_keep(struct weir__runner *runner, struct weir_task *task)
+{
+    struct weir__stream *stream = weir__task_stream_of(task);
+    uint64_t             position;
+    int                  rc = record(stream, &position);
+
+    if (rc != WEIR_OK) return rc;
+    /* If there is no memory for the next record now, there may be at its time; if not, it tells. */
+    if (stream->ops->reserve != NULL && stream->ops->reserve(stream->handle) != WEIR_OK) {
+        weir__log(2, "%s: no memory for the end of a task yet", stream->device->info.name);
+    }
+    close_at(runner, task, position, true, true);
     return WEIR_OK;
 }
 

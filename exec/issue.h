@@ -15,6 +15,8 @@
 int weir__issue_open(struct weir_task *task, bool late);
 /* Record the point and release successors. On failure the task is finished with the status. The lease ends. */
 int weir__issue_close(struct weir__runner *runner, struct weir_task *task, bool flush);
+/* As weir__issue_close() with @flush, but the lease goes on, and on failure nothing has changed. */
+int weir__issue_close_and_keep(struct weir__runner *runner, struct weir_task *task);
 /* The work could not be queued: give the stream back and finish the task with @status. */
 void weir__issue_abandon(struct weir__runner *runner, struct weir_task *task, int status);
 /* All of it for tasks by callback, fences and imports. */

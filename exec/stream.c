@@ -71,7 +71,7 @@ void weir__stream_destroy(struct weir__stream *stream)
     free(stream);
 }
 
-int weir__stream_make_room(struct weir__stream *stream)
+int weir__stream_make_room(struct weir__stream *stream, unsigned n)
 {
     /* Relaxed: the lessee's own. */
     uint64_t             entered = atomic_load_explicit(&stream->entered, memory_order_relaxed), capacity;
@@ -79,7 +79,7 @@ int weir__stream_make_room(struct weir__stream *stream)
 
     pthread_mutex_lock(&stream->retiring);
     stream->room_seen = stream->taken;
-    if (entered - stream->taken < stream->capacity) {
+    if (entered - stream->taken + n <= stream->capacity) {
         pthread_mutex_unlock(&stream->retiring);
         return WEIR_OK;
     }

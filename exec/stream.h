@@ -91,14 +91,14 @@ static inline bool weir__stream_reached(struct weir__stream *stream, uint64_t po
 int weir__stream_create(struct weir_device *device, struct weir__stream **stream_out);
 void weir__stream_destroy(struct weir__stream *stream);
 
-/* Room in the ring for one task more. Lessee. 0 or WEIR_E_NO_MEMORY. */
-int weir__stream_make_room(struct weir__stream *stream);
+/* Room in the ring for @n tasks more, no more than its first capacity. Lessee. 0 or WEIR_E_NO_MEMORY. */
+int weir__stream_make_room(struct weir__stream *stream, unsigned n);
 
-static inline int weir__stream_reserve(struct weir__stream *stream)
+static inline int weir__stream_reserve(struct weir__stream *stream, unsigned n)
 {
     /* Relaxed: the lessee's own. */
-    if (atomic_load_explicit(&stream->entered, memory_order_relaxed) - stream->room_seen < stream->capacity) return WEIR_OK;
-    return weir__stream_make_room(stream);
+    if (atomic_load_explicit(&stream->entered, memory_order_relaxed) - stream->room_seen + n <= stream->capacity) return WEIR_OK;
+    return weir__stream_make_room(stream, n);
 }
 
 /* The lessee recorded @position for @task. From here on the task can be retired by anybody. */

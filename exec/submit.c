@@ -466,6 +466,14 @@ static int check_issuable(const struct submission *s, bool block)
     return weir__fail(issuable.rc, issuable.rc == WEIR_E_PREDECESSOR ? "a predecessor failed" : "a predecessor is not issued yet");
 }
 
+/* A device task that was prepared and not entered. */
+static void take_back(struct weir_scope *scope, struct weir_task *task)
+{
+    atomic_store_explicit(&task->references, 0, memory_order_relaxed); /* nobody has the handle */
+    weir__pool_untake(scope->pool, task);
+    scope->counters.tasks_device--;
+}
+
 int weir_task_begin(struct weir_scope *scope, struct weir_device *device, const struct weir_access *accesses,
                     size_t naccesses, const struct weir_task_options *options, struct weir_task **task_out)
 {
@@ -478,9 +486,7 @@ int weir_task_begin(struct weir_scope *scope, struct weir_device *device, const 
     if (check_device(device) != WEIR_OK) return WEIR_E_NO_DEVICE;
     if ((rc = prepare(&s, &task)) != WEIR_OK) return rc;
     if ((rc = check_issuable(&s, options != NULL && options->block)) != WEIR_OK) {
-        atomic_store_explicit(&task->references, 0, memory_order_relaxed); /* nobody has the handle */
-        weir__pool_untake(scope->pool, task);
-        scope->counters.tasks_device--;
+        take_back(scope, task);
         return rc;
     }
     linking = (struct weir__linking){.node = &task->node, .extras = &scope->pool->extras, .want = weir__task_want};
@@ -491,6 +497,35 @@ int weir_task_begin(struct weir_scope *scope, struct weir_device *device, const 
     if (!is_ready(task)) weir__wait_until(scope->context, scope->pool, &scope->runner, is_ready, task);
     if ((rc = open_ready(scope, task)) != WEIR_OK) return rc;
     *task_out = task;
+    return WEIR_OK;
+}
+
+int weir__task_renew(struct weir_task *task, struct weir_task **next_out)
+{
+    struct weir_scope   *scope = task->pool->scope;
+    struct weir__stream *stream = weir__task_stream_of(task);
+    struct submission    s = {scope, NULL, 0, NULL, next_out, stream->device, 0, 0, WEIR__TASK_BEGIN, 0, 0};
+    struct weir__linking linking;
+    struct weir_task    *next;
+    int                  rc = prepare(&s, &next);
+
+    if (rc != WEIR_OK) return rc;
+    rc = weir__stream_reserve(stream, 2);
+    if (rc == WEIR_OK) rc = weir__issue_close_and_keep(&scope->runner, task);
+    if (rc != WEIR_OK) {
+        take_back(scope, next);
+        return rc;
+    }
+    linking = (struct weir__linking){.node = &next->node, .extras = &scope->pool->extras, .want = weir__task_want};
+    weir__task_set(next, WEIR__TASK_BLOCKING);
+    weir__scope_enter(scope, &linking); /* ready: it has no predecessors */
+    atomic_store_explicit(&next->flags, (uint8_t)(weir__task_flags(next) & ~(unsigned)WEIR__TASK_BLOCKING), memory_order_relaxed); /* our own */
+    next->arg = (uintptr_t)stream;
+    atomic_store_explicit(&next->state, WEIR__TASK_OPEN, memory_order_relaxed); /* published with the handle */
+    weir__runner_drain(&scope->runner);
+    weir__runner_flush(&scope->runner);
+    weir_task_release(task);
+    *next_out = next;
     return WEIR_OK;
 }
 

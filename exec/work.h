@@ -44,6 +44,36 @@ struct weir__point weir__task_next_mark(const struct weir_task *task);
  * that are reached or known to the stream cost nothing. */
 WEIR_MUST_CHECK int weir__task_wait_point(struct weir_task *task, struct weir__point point);
 
+/* ---- streams that others queue on for a while (exec/lease.c) ---- */
+
+/*
+ * weir_task_end() and weir_task_begin() of another task without accesses in one: the stream stays the same, and nobody
+ * else's work comes in between. Gives the handle of @task back.
+ * @next_out  open; set on success only.
+ * Returns  WEIR_OK; WEIR_E_NO_MEMORY, WEIR_E_DEVICE: nothing has changed.
+ * Threads  the one that submits into the task's scope. Never blocks, if the scope never waits.
+ */
+WEIR_MUST_CHECK int weir__task_renew(struct weir_task *task, struct weir_task **next_out);
+/* Somebody else queues on the open task's native stream from here on (@on), or does no more. */
+void weir__task_lend(struct weir_task *task, bool on);
+
+/* A place where a stream stays until somebody says so. */
+struct weir__gate {
+    const struct weir__device_ops *ops;
+    void *handle;
+};
+/* WEIR_E_UNSUPPORTED: the device has none. Any thread. Never blocks. */
+WEIR_MUST_CHECK int weir__gate_create(const struct weir_device *device, struct weir__gate *gate_out);
+/* The open task's later work waits until the gate is open. Before it is opened. Never blocks. */
+WEIR_MUST_CHECK int weir__task_wait_gate(struct weir_task *task, const struct weir__gate *gate);
+/* The gate is opened when the open task's stream has come to this place. @gate stays until then. Never blocks. */
+WEIR_MUST_CHECK int weir__task_open_gate(struct weir_task *task, struct weir__gate *gate);
+/* It is open, and gone. Once. Any thread. Never blocks. */
+void weir__gate_open(struct weir__gate *gate);
+
+/* The two numbers of a point. */
+void weir__point_unpack(struct weir__point point, uint32_t *stream_out, uint64_t *position_out);
+
 /* 0 when reached, else WEIR_E_PENDING. Any thread. Never blocks. */
 WEIR_MUST_CHECK int weir__point_test(struct weir_context *context, struct weir__point point);
 /* BLOCKS until reached; runs the stream's work on the calling thread where the backend can. Any thread. */
