@@ -147,6 +147,34 @@ _Static_assert(offsetof(struct weir__abi_kernel_args, shared_bytes) == 0x60, "ke
 #define WEIR__ABI_LAUNCH_NOWAIT 0x1u
 #define WEIR__ABI_LAUNCH_CUDA   0x2u
 
+/* ---- interop (entries of LLVM 22 in the style of OpenMP 6.0) ---- */
+
+/* A foreign runtime that is wanted. */
+struct weir__abi_interop_prefer {
+    int32_t runtime;
+    uint32_t attributes;    /* WEIR__ABI_INTEROP_IN_ORDER */
+    int64_t own_attributes; /* of an implementation */
+};
+_Static_assert(sizeof(struct weir__abi_interop_prefer) == 16, "preference");
+#define WEIR__ABI_INTEROP_IN_ORDER 1u
+
+struct weir__abi_interop_context {
+    uint32_t version; /* 0 */
+    uint32_t flags;   /* WEIR__ABI_INTEROP_* */
+    int32_t gtid;
+};
+_Static_assert(sizeof(struct weir__abi_interop_context) == 12, "interop context");
+#define WEIR__ABI_INTEROP_IMPLICIT 1u /* of a dispatch construct: the runtime keeps the object */
+#define WEIR__ABI_INTEROP_NOWAIT   2u
+
+struct weir__abi_depend;
+struct weir__abi_depend_pack {
+    int32_t n, nnoalias;
+    struct weir__abi_depend *list, *noalias;
+};
+_Static_assert(sizeof(struct weir__abi_depend_pack) == 24, "dependences");
+_Static_assert(offsetof(struct weir__abi_depend_pack, list) == 8, "dependences");
+
 /* ---- libomp ---- */
 
 /* A dependence as libomp takes it; base 0 is skipped. */

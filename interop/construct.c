@@ -95,8 +95,8 @@ static void **handle_slot(void)
 {
     const struct weir__libomp *libomp = weir__libomp();
     if (!libomp->async_handle || !libomp->has_task_team) return NULL;
-    /* libomp executes a task at once in a team of one thread or a final task, does not count it, and must not be asked to
-     * come back to it. */
+    /* libomp executes a task at once in a team of one thread or a final task, does not count it, and must not be asked
+     * to come back to it. */
     if (!libomp->num_threads || libomp->num_threads() == 1 || !libomp->in_final || libomp->in_final()) return NULL;
     int32_t gtid = libomp->global_thread_num(NULL);
     if (gtid == -2 || !libomp->has_task_team(gtid)) return NULL;

@@ -117,6 +117,44 @@ int omp_target_memcpy_rect_async(void *to, const void *from, size_t element_byte
                                  const size_t *from_dims, int to_device, int from_device, int ndepends, void **depends);
 void *omp_target_memset_async(void *to, int value, size_t bytes, int device, int ndepends, void **depends);
 
+/* ---- interop_entries.c ---- */
+struct weir__interop;
+struct weir__abi_depend;
+struct weir__abi_depend_pack;
+struct weir__abi_interop_context;
+struct weir__abi_interop_prefer;
+void __tgt_interop_init(struct weir__abi_ident *where, int32_t gtid, void **variable, int32_t type, int32_t device,
+                        int32_t n, struct weir__abi_depend *depends, int32_t nowait);
+void __tgt_interop_use(struct weir__abi_ident *where, int32_t gtid, void **variable, int32_t device, int32_t n,
+                       struct weir__abi_depend *depends, int32_t nowait);
+void __tgt_interop_destroy(struct weir__abi_ident *where, int32_t gtid, void **variable, int32_t device, int32_t n,
+                           struct weir__abi_depend *depends, int32_t nowait);
+/* Older names of the three. */
+void __kmpc_interop_init(struct weir__abi_ident *where, int32_t gtid, void **variable, int32_t type, int32_t device,
+                         int32_t n, struct weir__abi_depend *depends, int32_t nowait);
+void __kmpc_interop_use(struct weir__abi_ident *where, int32_t gtid, void **variable, int32_t device, int32_t n,
+                        struct weir__abi_depend *depends, int32_t nowait);
+void __kmpc_interop_destroy(struct weir__abi_ident *where, int32_t gtid, void **variable, int32_t device, int32_t n,
+                            struct weir__abi_depend *depends, int32_t nowait);
+struct weir__interop *__tgt_interop_get(struct weir__abi_ident *where, int32_t type, int64_t device, int32_t nprefers,
+                                        struct weir__abi_interop_prefer *prefers,
+                                        struct weir__abi_interop_context *context, struct weir__abi_depend_pack *pack);
+int __tgt_interop_use60(struct weir__abi_ident *where, struct weir__interop *object,
+                        struct weir__abi_interop_context *context, struct weir__abi_depend_pack *pack);
+int __tgt_interop_release(struct weir__abi_ident *where, struct weir__interop *object,
+                          struct weir__abi_interop_context *context, struct weir__abi_depend_pack *pack);
+void __tgt_target_sync(struct weir__abi_ident *where, int32_t gtid, void *task, void *event);
+int ompx_interop_add_completion_callback(struct weir__interop *object,
+                                         void (*function)(struct weir__interop *object, void *arg), void *arg);
+intptr_t omp_get_interop_int(struct weir__interop *object, int property, int *code_out);
+void *omp_get_interop_ptr(struct weir__interop *object, int property, int *code_out);
+const char *omp_get_interop_str(struct weir__interop *object, int property, int *code_out);
+const char *omp_get_interop_name(struct weir__interop *object, int property);
+const char *omp_get_interop_type_desc(struct weir__interop *object, int property);
+const char *omp_get_interop_rc_desc(struct weir__interop *object, int code);
+const char *omp_get_interop_rec_desc(struct weir__interop *object, int code);
+int omp_get_num_interop_properties(struct weir__interop *object);
+
 /* ---- shim.c: libomp's own, version node VERSION (OpenMP runtime of LLVM 19) ---- */
 struct weir__abi_task;
 struct weir__abi_depend;
@@ -134,8 +172,8 @@ void __kmpc_omp_taskwait_deps_51(struct weir__abi_ident *where, int32_t gtid, in
                                  int32_t nowait);
 void __kmpc_omp_wait_deps(struct weir__abi_ident *where, int32_t gtid, int32_t n, struct weir__abi_depend *depends,
                           int32_t nnoalias, struct weir__abi_depend *noalias);
-void __kmpc_fork_call(struct weir__abi_ident *where, int32_t n,
-                      void (*microtask)(int32_t *gtid, int32_t *tid, ...), ...);
+void __kmpc_fork_call(struct weir__abi_ident *where, int32_t n, void (*microtask)(int32_t *gtid, int32_t *tid, ...),
+                      ...);
 int32_t __kmpc_barrier_master(struct weir__abi_ident *where, int32_t gtid);
 int32_t __kmpc_barrier_master_nowait(struct weir__abi_ident *where, int32_t gtid);
 void __kmpc_end_barrier_master(struct weir__abi_ident *where, int32_t gtid);

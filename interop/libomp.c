@@ -30,8 +30,6 @@ static const struct {
 } in_front[] = {
     FIELD(task_alloc, "__kmpc_omp_task_alloc"),
     FIELD(task, "__kmpc_omp_task"),
-    FIELD(taskwait_deps, "__kmpc_omp_taskwait_deps_51"),
-    FIELD(wait_deps, "__kmpc_omp_wait_deps"),
     FIELD(taskgroup, "__kmpc_taskgroup"),
     FIELD(end_taskgroup, "__kmpc_end_taskgroup"),
     FIELD(barrier, "__kmpc_barrier"),
@@ -61,6 +59,8 @@ static const struct {
     FIELD(target_task_alloc, "__kmpc_omp_target_task_alloc"),
     FIELD(task_with_deps, "__kmpc_omp_task_with_deps"),
     FIELD(taskwait, "__kmpc_omp_taskwait"),
+    FIELD(taskwait_deps, "__kmpc_omp_taskwait_deps_51"),
+    FIELD(wait_deps, "__kmpc_omp_wait_deps"),
     FIELD(async_handle, "__kmpc_omp_get_target_async_handle_ptr"),
 };
 #undef FIELD
@@ -94,6 +94,8 @@ static void fill(void)
         NAME(in_final, "omp_in_final", false),
         NAME(target_task_alloc, "__kmpc_omp_target_task_alloc", false),
         NAME(task_with_deps, "__kmpc_omp_task_with_deps", false),
+        NAME(taskwait_deps, "__kmpc_omp_taskwait_deps_51", false),
+        NAME(wait_deps, "__kmpc_omp_wait_deps", false),
 #undef NAME
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -28,15 +28,15 @@ struct weir__libomp {
                                                 int32_t (*routine)(int32_t gtid, void *task), int64_t device);
     int32_t (*task_with_deps)(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task, int32_t n,
                               struct weir__abi_depend *deps, int32_t nnoalias, struct weir__abi_depend *noalias);
+    void (*taskwait_deps)(struct weir__abi_ident *where, int32_t gtid, int32_t n, struct weir__abi_depend *deps,
+                          int32_t nnoalias, struct weir__abi_depend *noalias, int32_t nowait);
+    void (*wait_deps)(struct weir__abi_ident *where, int32_t gtid, int32_t n, struct weir__abi_depend *deps,
+                      int32_t nnoalias, struct weir__abi_depend *noalias);
     /* What weir needs to stand in front of libomp: all of them are there, or .missing names one that is not. */
     const char *missing;
     struct weir__abi_task *(*task_alloc)(struct weir__abi_ident *where, int32_t gtid, int32_t flags, size_t task_bytes,
                                          size_t shareds_bytes, int32_t (*routine)(int32_t gtid, void *task));
     int32_t (*task)(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task);
-    void (*taskwait_deps)(struct weir__abi_ident *where, int32_t gtid, int32_t n, struct weir__abi_depend *deps,
-                          int32_t nnoalias, struct weir__abi_depend *noalias, int32_t nowait);
-    void (*wait_deps)(struct weir__abi_ident *where, int32_t gtid, int32_t n, struct weir__abi_depend *deps,
-                      int32_t nnoalias, struct weir__abi_depend *noalias);
     void (*taskgroup)(struct weir__abi_ident *where, int32_t gtid);
     void (*end_taskgroup)(struct weir__abi_ident *where, int32_t gtid);
     void (*barrier)(struct weir__abi_ident *where, int32_t gtid);

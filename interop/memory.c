@@ -98,7 +98,8 @@ WEIR__EXPORT void *llvm_omp_get_dynamic_shared(void)
 
 /* ---- what is mapped ---- */
 
-/* Where it is on the device once the construct that maps it has come to its turn; NULL before, and if it is not mapped. */
+/* Where it is on the device once the construct that maps it has come to its turn; NULL before, and if it is not mapped.
+ */
 static void *mapped_address(const struct weir__target *target, const void *host)
 {
     struct weir__found found;
@@ -175,7 +176,8 @@ WEIR__EXPORT int omp_target_memcpy_rect(void *to, const void *from, size_t eleme
 {
     if (!to && !from) return INT_MAX; /* the question how many dimensions there may be */
     struct weir__transfer transfer;
-    if (!weir__transfer_rect(&transfer, to, from, element_bytes, ndims, volume, to_offsets, from_offsets, to_dims, from_dims))
+    if (!weir__transfer_rect(&transfer, to, from, element_bytes, ndims, volume, to_offsets, from_offsets, to_dims,
+                             from_dims))
         return FAILED;
     if (weir__runtime_routine_target(to_device, &transfer.to_target) ||
         weir__runtime_routine_target(from_device, &transfer.from_target))

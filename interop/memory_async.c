@@ -139,7 +139,8 @@ WEIR__EXPORT int omp_target_memcpy_rect_async(void *to, const void *from, size_t
 {
     if (!to && !from) return INT_MAX;
     struct weir__transfer transfer;
-    if (!weir__transfer_rect(&transfer, to, from, element_bytes, ndims, volume, to_offsets, from_offsets, to_dims, from_dims))
+    if (!weir__transfer_rect(&transfer, to, from, element_bytes, ndims, volume, to_offsets, from_offsets, to_dims,
+                             from_dims))
         return FAILED;
     return transfer_submit(&transfer, to_device, from_device, ndepends, depends);
 }

@@ -34,6 +34,10 @@ static void tasks(void)
     LINE("waited for when they were generated: final", get(&n.included));
     LINE("handed to libomp, and waited for: task reductions", get(&n.plain));
     LINE("waited inside: the device did not take the construct", get(&n.refused));
+    fprintf(stderr, "weir: interop constructs with nowait\n");
+    LINE("made tasks", get(&n.interop));
+    LINE("of these behind a task of the host: foreign work held", get(&n.gated));
+    LINE("of these waited for: the device cannot hold foreign work", get(&n.ungated));
     fprintf(stderr, "weir: tasks of the host with dependences\n");
     LINE("in all", get(&n.hosted));
     LINE("that had to wait for target tasks", get(&n.gates));

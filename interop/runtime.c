@@ -325,8 +325,10 @@ void weir__runtime_task_counts(struct weir__task_counts *sum)
         const _Atomic uint64_t *from = (const _Atomic uint64_t *)&thread->counts;
         /* Relaxed: a snapshot. */
         for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
-            atomic_store_explicit(&to[i], atomic_load_explicit(&to[i], memory_order_relaxed) +
-                                              atomic_load_explicit(&from[i], memory_order_relaxed), memory_order_relaxed);
+            atomic_store_explicit(&to[i],
+                                  atomic_load_explicit(&to[i], memory_order_relaxed) +
+                                      atomic_load_explicit(&from[i], memory_order_relaxed),
+                                  memory_order_relaxed);
     }
     pthread_mutex_unlock(&threads.lock);
 }

@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <exec/environment.h>
 #include <exec/work.h>
@@ -68,6 +70,7 @@ struct settling {
     bool (*done)(void *arg);
     void *arg;
     uint32_t opened;
+    bool elsewhere; /* what is waited for may be another generating task's */
 };
 
 static bool has_news(void *arg)
@@ -90,11 +93,11 @@ static bool is_idle(void *scope)
  * waits only.
  */
 static void settle(struct weir__siblings *siblings, struct weir__abi_ident *where, int32_t gtid,
-                   bool (*done)(void *arg), void *arg)
+                   bool (*done)(void *arg), void *arg, bool elsewhere)
 {
     const struct weir__libomp *libomp = weir__libomp();
     bool alone = libomp->num_threads() == 1;
-    struct settling settling = {siblings, done, arg, 0};
+    struct settling settling = {siblings, done, arg, 0, elsewhere};
     if (done(arg)) return;
     weir__count(&weir__runtime_thread()->counts.waits);
     weir__host_task_wait_begin(siblings);
@@ -103,7 +106,8 @@ static void settle(struct weir__siblings *siblings, struct weir__abi_ident *wher
         settling.opened = atomic_load_explicit(&siblings->opened, memory_order_acquire);   /* as in has_news() */
         weir__host_task_open_gates(siblings, gtid);
         if (!alone) libomp->taskyield(where, gtid, 0);
-        weir__scope_wait_until(siblings->scope, has_news, &settling, alone ? 0 : TICK_NS, done == is_idle);
+        weir__scope_wait_until(siblings->scope, has_news, &settling, alone && !elsewhere ? 0 : TICK_NS,
+                               done == is_idle);
     }
     weir__host_task_wait_end(siblings, gtid);
 }
@@ -112,7 +116,7 @@ void weir__shim_settle(struct weir__abi_ident *where, int32_t gtid)
 {
     struct weir__siblings *siblings = weir__siblings_find(gtid);
     if (!siblings) return;
-    if (!is_idle(siblings->scope)) settle(siblings, where, gtid, is_idle, siblings->scope);
+    if (!is_idle(siblings->scope)) settle(siblings, where, gtid, is_idle, siblings->scope, false);
     weir__anchor_release(siblings, gtid, true);
     weir__siblings_leave(siblings);
 }
@@ -139,20 +143,47 @@ static bool is_clear(void *arg)
     return weir__scope_is_clear(p->scope, p->depends.at, p->depends.n, false);
 }
 
-/* Before libomp waits for the predecessors that it knows: those that it does not. */
-static void settle_predecessors(struct weir__abi_ident *where, int32_t gtid, int32_t n, struct weir__abi_depend *list,
-                                int32_t nnoalias, struct weir__abi_depend *noalias)
+/* Before libomp waits for the predecessors that it knows: those that it does not, and @after if that is not NULL. */
+static void settle_predecessors(struct weir__abi_ident *where, int32_t gtid, int32_t n,
+                                const struct weir__abi_depend *list, int32_t nnoalias,
+                                const struct weir__abi_depend *noalias, struct weir_task *after)
 {
-    struct weir__siblings *siblings = weir__siblings_find(gtid);
+    struct weir__siblings *siblings = after ? weir__siblings_get(gtid) : weir__siblings_find(gtid);
     struct predecessors p;
+    if (!siblings && after) weir__fatal("out of memory");
     if (!siblings) return;
     if (weir__depends_decode(&p.depends, n, list, nnoalias, noalias, WEIR__DEPENDS_WAITING))
         weir__fatal("out of memory");
+    if (after) weir__depends_after(&p.depends, after);
     p.scope = siblings->scope;
-    settle(siblings, where, gtid, is_clear, &p);
+    settle(siblings, where, gtid, is_clear, &p, after != NULL);
     if (!is_clear(&p)) weir__host_task_wait(where, gtid, siblings, &p.depends);
     weir__depends_fini(&p.depends);
     weir__siblings_leave(siblings);
+}
+
+/* libomp writes into the lists that it is given. */
+static void libomp_wait(struct weir__abi_ident *where, int32_t gtid, int32_t n, const struct weir__abi_depend *list)
+{
+    const struct weir__libomp *libomp = weir__libomp();
+    struct weir__abi_depend few[16], *copy = few;
+    if (n > (int32_t)(sizeof few / sizeof few[0]) && !(copy = malloc((size_t)n * sizeof *copy)))
+        weir__fatal("out of memory");
+    memcpy(copy, list, (size_t)n * sizeof *copy);
+    if (libomp->taskwait_deps)
+        libomp->taskwait_deps(where, gtid, n, copy, 0, NULL, 0);
+    else if (libomp->wait_deps)
+        libomp->wait_deps(where, gtid, n, copy, 0, NULL);
+    else if (libomp->taskwait)
+        libomp->taskwait(where, gtid);
+    if (copy != few) free(copy);
+}
+
+void weir__shim_wait_for(struct weir__abi_ident *where, int32_t gtid, int32_t n, const struct weir__abi_depend *list,
+                         struct weir_task *after)
+{
+    if (weir__shim_is_on()) settle_predecessors(where, gtid, n, list, 0, NULL, after);
+    if (n > 0) libomp_wait(where, gtid, n, list);
 }
 
 /* ---- task reductions ---- */
@@ -180,7 +211,7 @@ static void group_settle(struct weir__abi_ident *where, int32_t gtid)
 {
     struct weir__siblings *siblings = weir__siblings_find(gtid);
     if (!siblings) return;
-    if (siblings->anchor) settle(siblings, where, gtid, is_group_idle, siblings->anchor);
+    if (siblings->anchor) settle(siblings, where, gtid, is_group_idle, siblings->anchor, false);
     weir__anchor_release(siblings, gtid, false);
     weir__siblings_leave(siblings);
 }
@@ -272,7 +303,7 @@ WEIR__EXPORT void __kmpc_omp_taskwait_deps_51(struct weir__abi_ident *where, int
                                               struct weir__abi_depend *depends, int32_t nnoalias,
                                               struct weir__abi_depend *noalias, int32_t nowait)
 {
-    if (weir__shim_is_on()) settle_predecessors(where, gtid, n, depends, nnoalias, noalias);
+    if (weir__shim_is_on()) settle_predecessors(where, gtid, n, depends, nnoalias, noalias, NULL);
     weir__libomp()->taskwait_deps(where, gtid, n, depends, nnoalias, noalias, nowait);
 }
 
@@ -280,7 +311,7 @@ WEIR__EXPORT void __kmpc_omp_wait_deps(struct weir__abi_ident *where, int32_t gt
                                        struct weir__abi_depend *depends, int32_t nnoalias,
                                        struct weir__abi_depend *noalias)
 {
-    if (weir__shim_is_on()) settle_predecessors(where, gtid, n, depends, nnoalias, noalias);
+    if (weir__shim_is_on()) settle_predecessors(where, gtid, n, depends, nnoalias, noalias, NULL);
     weir__libomp()->wait_deps(where, gtid, n, depends, nnoalias, noalias);
 }
 
@@ -443,14 +474,17 @@ WEIR__EXPORT void __kmpc_set_thread_limit(struct weir__abi_ident *where, int32_t
 
 /* ---- own or not ---- */
 
-/* Other names of three of them: by its own name a function is the first one that the dynamic linker finds. */
+/* Other names of some of them: by its own name a function is the first one that the dynamic linker finds. */
 static __typeof__(__kmpc_omp_taskwait) own_taskwait __attribute__((alias("__kmpc_omp_taskwait")));
 static __typeof__(__kmpc_omp_target_task_alloc) own_target_task_alloc
     __attribute__((alias("__kmpc_omp_target_task_alloc")));
 static __typeof__(__kmpc_omp_task_with_deps) own_task_with_deps __attribute__((alias("__kmpc_omp_task_with_deps")));
+static __typeof__(__kmpc_omp_taskwait_deps_51) own_taskwait_deps __attribute__((alias("__kmpc_omp_taskwait_deps_51")));
+static __typeof__(__kmpc_omp_wait_deps) own_wait_deps __attribute__((alias("__kmpc_omp_wait_deps")));
 
 bool weir__shim_is_own(const void *address)
 {
     return address == (const void *)own_taskwait || address == (const void *)own_target_task_alloc ||
-           address == (const void *)own_task_with_deps;
+           address == (const void *)own_task_with_deps || address == (const void *)own_taskwait_deps ||
+           address == (const void *)own_wait_deps;
 }

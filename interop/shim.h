@@ -12,7 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct weir__abi_depend;
 struct weir__abi_ident;
+struct weir_task;
 
 /* Decides at the first call in a program with target code; a load afterwards. Any thread. */
 bool weir__shim_is_on(void);
@@ -23,6 +25,14 @@ bool weir__shim_is_own(const void *address);
 /* Wait for all that the generating task which the calling thread executes has in flight here, but for tasks that only
  * libomp can run; libomp then knows of its end. BLOCKS; runs tasks. */
 void weir__shim_settle(struct weir__abi_ident *where, int32_t gtid);
+
+/*
+ * Wait as a task of the host with these dependences would that is executed where it is made: until all that come before
+ * it are complete, here and in libomp; and until @after is, if that is not NULL. The list stays as it is. BLOCKS; runs
+ * tasks.
+ */
+void weir__shim_wait_for(struct weir__abi_ident *where, int32_t gtid, int32_t n, const struct weir__abi_depend *list,
+                         struct weir_task *after);
 
 /*
  * Wait for the work of all threads, and for what the calling thread's generating task has with libomp. Tasks that wait

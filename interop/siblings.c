@@ -229,7 +229,7 @@ static void decode(struct weir__depends *depends, int32_t n, const struct weir__
 int weir__depends_decode(struct weir__depends *depends, int32_t n, const struct weir__abi_depend *from,
                          int32_t nnoalias, const struct weir__abi_depend *noalias, enum weir__depends_use use)
 {
-    size_t most = 2 * ((size_t)(n > 0 ? n : 0) + (size_t)(nnoalias > 0 ? nnoalias : 0));
+    size_t most = 2 * ((size_t)(n > 0 ? n : 0) + (size_t)(nnoalias > 0 ? nnoalias : 0)) + 2;
     depends->at = depends->few;
     depends->n = 0;
     depends->is_heap = most > sizeof depends->few / sizeof depends->few[0];
@@ -237,6 +237,11 @@ int weir__depends_decode(struct weir__depends *depends, int32_t n, const struct 
     decode(depends, n, from, use);
     decode(depends, nnoalias, noalias, use);
     return WEIR_OK;
+}
+
+void weir__depends_after(struct weir__depends *depends, struct weir_task *task)
+{
+    add(depends, task, WEIR_ACCESS_AFTER);
 }
 
 void weir__depends_fini(struct weir__depends *depends)

@@ -75,6 +75,8 @@ enum weir__depends_use {
 WEIR_MUST_CHECK int weir__depends_decode(struct weir__depends *depends, int32_t n, const struct weir__abi_depend *list,
                                          int32_t nnoalias, const struct weir__abi_depend *noalias,
                                          enum weir__depends_use use);
+/* One more: behind @task, of any generating task. There is room for two. */
+void weir__depends_after(struct weir__depends *depends, struct weir_task *task);
 void weir__depends_fini(struct weir__depends *depends);
 
 #endif

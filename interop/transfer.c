@@ -24,10 +24,11 @@ static int array_check(const struct weir__transfer *transfer, const size_t *offs
 }
 
 bool weir__transfer_rect(struct weir__transfer *transfer, void *to, const void *from, size_t element_bytes, int ndims,
-                         const size_t *volume, const size_t *to_offsets, const size_t *from_offsets, const size_t *to_dims,
-                         const size_t *from_dims)
+                         const size_t *volume, const size_t *to_offsets, const size_t *from_offsets,
+                         const size_t *to_dims, const size_t *from_dims)
 {
-    if (!to || !from || ndims < 1 || !element_bytes || !volume || !to_offsets || !from_offsets || !to_dims || !from_dims)
+    if (!to || !from || ndims < 1 || !element_bytes || !volume || !to_offsets || !from_offsets || !to_dims ||
+        !from_dims)
         return false;
     *transfer = (struct weir__transfer){
         .to = to,

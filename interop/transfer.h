@@ -27,11 +27,11 @@ struct weir__transfer {
     const size_t *to_dims, *from_dims;       /* lengths of the whole arrays; [0] is not needed, NULL if ndims is 1 */
 };
 
-/* The vectors and sizes of omp_target_memcpy_rect() and its asynchronous twin. The targets are left NULL. False: an argument
- * is missing or 0. */
+/* The vectors and sizes of omp_target_memcpy_rect() and its asynchronous twin. The targets are left NULL. False: an
+ * argument is missing or 0. */
 bool weir__transfer_rect(struct weir__transfer *transfer, void *to, const void *from, size_t element_bytes, int ndims,
-                         const size_t *volume, const size_t *to_offsets, const size_t *from_offsets, const size_t *to_dims,
-                         const size_t *from_dims);
+                         const size_t *volume, const size_t *to_offsets, const size_t *from_offsets,
+                         const size_t *to_dims, const size_t *from_dims);
 
 /* WEIR_OK; WEIR_E_INVALID if the block does not fit into one of the arrays or sizes overflow. Reads the vectors only.
  */
