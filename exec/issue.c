@@ -59,7 +59,7 @@ static inline int points_add(struct weir_context *context, struct points *points
     return WEIR_OK;
 }
 
-static int points_collect(struct weir_context *context, struct weir__node *node, struct points *points)
+static int points_collect(struct weir_context *context, const struct weir__node *node, struct points *points)
 {
     int rc = WEIR_OK;
 
@@ -77,6 +77,20 @@ static int points_collect(struct weir_context *context, struct weir__node *node,
 static void points_fini(struct points *points)
 {
     if (points->candidate != points->few) free(points->candidate);
+}
+
+size_t weir__task_pending(const struct weir_task *task, struct weir__point *out, size_t most)
+{
+    struct points points;
+    size_t        n;
+
+    if (task == NULL || points_collect(task->pool->context, &task->node, &points) != WEIR_OK) return 0;
+    for (n = 0; n < points.n && n < most; n++) {
+        out[n].value = weir__point_pack(points.candidate[n].stream, points.candidate[n].position);
+    }
+    n = points.n;
+    points_fini(&points);
+    return n;
 }
 
 /* How much is queued; a hint, for a stream that somebody else may be queuing on. */

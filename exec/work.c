@@ -111,6 +111,13 @@ int weir__task_mark(struct weir_task *task, struct weir__point *point_out)
     return rc;
 }
 
+void *weir__point_native(const struct weir_context *context, struct weir__point point)
+{
+    const struct weir__stream *stream = context->streams[weir__point_stream(point.value)];
+
+    return stream->ops->stream_native(stream->handle);
+}
+
 struct weir__point weir__task_next_mark(const struct weir_task *task)
 {
     const struct weir__stream *stream = open_stream(task);

@@ -44,6 +44,12 @@ struct weir__point weir__task_next_mark(const struct weir_task *task);
  * that are reached or known to the stream cost nothing. */
 WEIR_MUST_CHECK int weir__task_wait_point(struct weir_task *task, struct weir__point point);
 
+/* Predecessors of an open device task that are not reached on their devices: how many, a stream counted once, and the first
+ * @most of their points. NULL: 0. Never blocks. */
+size_t weir__task_pending(const struct weir_task *task, struct weir__point *points, size_t most);
+/* The native stream that a point lies on. */
+void *weir__point_native(const struct weir_context *context, struct weir__point point);
+
 /* ---- streams that others queue on for a while (exec/lease.c) ---- */
 
 /*

@@ -175,6 +175,18 @@ struct weir__abi_depend_pack {
 _Static_assert(sizeof(struct weir__abi_depend_pack) == 24, "dependences");
 _Static_assert(offsetof(struct weir__abi_depend_pack, list) == 8, "dependences");
 
+/* ---- queries of a target task's routine (task_queries.c) ---- */
+
+/* LLVM's structure begins like this in all versions. */
+struct weir__abi_async_info {
+    void *queue; /* a native stream */
+};
+/* A place on a native stream. */
+struct weir__abi_waiting {
+    void *queue;
+    uint64_t position;
+};
+
 /* ---- libomp ---- */
 
 /* A dependence as libomp takes it; base 0 is skipped. */

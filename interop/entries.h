@@ -155,6 +155,15 @@ const char *omp_get_interop_rc_desc(struct weir__interop *object, int code);
 const char *omp_get_interop_rec_desc(struct weir__interop *object, int code);
 int omp_get_num_interop_properties(struct weir__interop *object);
 
+/* ---- task_queries.c ---- */
+struct weir__abi_async_info;
+struct weir__abi_waiting;
+int32_t __kmpc_get_target_task_npredecessors(struct weir__abi_ident *where, int32_t gtid);
+int32_t __kmpc_get_target_task_waiting_list(struct weir__abi_ident *where, int32_t gtid, int32_t n,
+                                            struct weir__abi_waiting *list);
+int32_t __kmpc_set_async_info(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_async_info *info);
+int32_t __kmpc_target_task_yield(struct weir__abi_ident *where, int32_t gtid);
+
 /* ---- shim.c: libomp's own, version node VERSION (OpenMP runtime of LLVM 19) ---- */
 struct weir__abi_task;
 struct weir__abi_depend;

@@ -313,6 +313,16 @@ bool weir__target_task_on_host(const struct weir__target_task *task)
     return task->bracket != NULL;
 }
 
+struct weir_task *weir__target_task_node(const struct weir__target_task *task)
+{
+    return task->mode == EARLY && !task->bracket ? task->node : NULL;
+}
+
+bool weir__target_task_is_submitting(const struct weir__target_task *task)
+{
+    return submitting == task;
+}
+
 struct weir__target *weir__target_task_target(int64_t device)
 {
     return current && device == current->device ? current->target : weir__runtime_target(device);

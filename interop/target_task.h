@@ -19,6 +19,7 @@ struct weir__construct;
 struct weir__target;
 struct weir__target_task;
 struct weir__thread;
+struct weir_task;
 
 /* No device: what such a task does is done by the host. */
 #define WEIR__TARGET_BY_HOST INT64_C(-0x80000000)
@@ -46,6 +47,10 @@ struct weir__target_task *weir__target_task_current(void);
 /* weir__runtime_target() for a construct: in a routine the device that the task names is what it was when the task was
  * generated, whichever thread runs the routine. */
 struct weir__target *weir__target_task_target(int64_t device);
+/* The device task that its routine queues for, open; NULL: its constructs are tasks of their own, or run on the host. */
+struct weir_task *weir__target_task_node(const struct weir__target_task *task);
+/* Is the calling thread submitting it just now? */
+bool weir__target_task_is_submitting(const struct weir__target_task *task);
 /* Does its routine run as a task of libomp's, so that host code may follow? */
 bool weir__target_task_on_host(const struct weir__target_task *task);
 /*
