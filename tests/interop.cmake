@@ -13,6 +13,10 @@ weir_test(interop_registry_test LIBRARIES ${weir_facade})
 add_dependencies(interop_registry_test interop_image)
 target_compile_definitions(interop_registry_test PRIVATE INTEROP_IMAGE="$<TARGET_FILE:interop_image>")
 set_target_properties(interop_registry_test PROPERTIES ENABLE_EXPORTS ON)
+weir_test(interop_properties_test LIBRARIES ${weir_facade})
+add_dependencies(interop_properties_test interop_image)
+target_compile_definitions(interop_properties_test PRIVATE INTEROP_IMAGE="$<TARGET_FILE:interop_image>")
+set_target_properties(interop_properties_test PROPERTIES ENABLE_EXPORTS ON)
 
 # The map rules on a stand-in for exec/work.h.
 foreach(part data data_arguments data_attach data_begin data_end data_region data_update mapping mapping_ended)

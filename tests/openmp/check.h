@@ -22,12 +22,12 @@
 
 static int failures;
 
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                                 \
-            __atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED);                                    \
-        }                                                                                          \
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                                                     \
+            __atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED);                                                        \
+        }                                                                                                              \
     } while (0)
 
 static inline int finish(void)

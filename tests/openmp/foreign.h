@@ -3,8 +3,8 @@
 #define WEIR_TESTS_OPENMP_FOREIGN_H
 
 /*
- * A foreign runtime for CPU devices, as small as it can be: it queues functions on the native stream of an interop object.
- * include/weir/host.h has it; the program is not linked with weir, so it is looked up.
+ * A foreign runtime for CPU devices, as small as it can be: it queues functions on the native stream of an interop
+ * object. include/weir/host.h has it; the program is not linked with weir, so it is looked up.
  */
 
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * Foreign work between two interop constructs is ordered by their dependences: behind tasks of the host and target tasks
- * that come before the first one, in front of those that come behind the second one, with and without nowait. First
- * every combination by itself, then many at random, several objects on several devices.
+ * Foreign work between two interop constructs is ordered by their dependences: behind tasks of the host and target
+ * tasks that come before the first one, in front of those that come behind the second one, with and without nowait.
+ * First every combination by itself, then many at random, several objects on several devices.
  */
 // flags: -ldl
 // run: OMP_TARGET_OFFLOAD=MANDATORY => PASS
@@ -109,7 +109,8 @@ static int operation_of(int kind)
 /* Predecessor, construct, foreign work, construct, successor. */
 static void combination(struct graph *g, unsigned bits, int kind)
 {
-    int init = bits & 1, destroy = bits & 2, first_nowait = !!(bits & 4), second_nowait = !!(bits & 8), c = (int)draw() & 3;
+    int init = bits & 1, destroy = bits & 2, first_nowait = !!(bits & 4), second_nowait = !!(bits & 8),
+        c = (int)draw() & 3;
     omp_interop_t o = omp_interop_none;
     begin(g);
     if (!init) construct(&o, 0, INIT, IN, 1, &g->cell[5]);

@@ -81,7 +81,8 @@ static inline void model(unsigned *cell, int kind, unsigned id, unsigned *seen)
     if (kind == SET) *cell += id * 5u;
 }
 
-/* @all by one thread outside of any region, by one of a team, and by each of a team of @threads; @most: as of rounds(). */
+/* @all by one thread outside of any region, by one of a team, and by each of a team of @threads; @most: as of rounds().
+ */
 static inline int everywhere(void (*all)(void), int most, int threads)
 {
     for (int round = 0; round < rounds(most); round++) {
