@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/*
+ * Events. A record takes a place in its stream and the event's state is that place from the call on; waits and queries
+ * look at the state at their call, so that a later record does not move them.
+ */
+#include "internal.h"
+
+#include <stdlib.h>
+
+struct event {
+    struct object object;
+    unsigned flags;
+    bool is_recorded;
+    struct point point;
+    struct stamp *stamp;
+};
+
+/* When a record was reached; kept by the event and by the operation. */
+struct stamp {
+    unsigned references;
+    uint64_t ns; /* 0: not yet */
+};
+
+struct record_operation {
+    struct operation operation;
+    struct stamp *stamp;
+};
+
+static void release_stamp(struct stamp *stamp)
+{
+    if (stamp && --stamp->references == 0) free(stamp);
+}
+
+int emulator__cuEventCreate(void **handle, unsigned flags)
+{
+    if (!handle || flags & ~7u || (flags & CUDA_EVENT_INTERPROCESS && !(flags & CUDA_EVENT_NO_TIMING)))
+        return CUDA_INVALID_VALUE;
+    struct event *event = emulator__allocate(sizeof *event);
+    event->object = (struct object){.kind = EVENT, .context = emulator__call.context};
+    event->flags = flags;
+    void *created = emulator__handle_create(&event->object);
+    if (!created) {
+        free(event);
+        return CUDA_OUT_OF_MEMORY;
+    }
+    *handle = created;
+    return 0;
+}
+
+void emulator__event_free(struct object *object)
+{
+    struct event *event = (struct event *)object;
+    emulator__handle_destroy(object);
+    emulator__timeline_release(event->point.timeline);
+    release_stamp(event->stamp);
+    free(event);
+}
+
+int emulator__cuEventDestroy_v2(void *handle)
+{
+    struct event *event = emulator__handle_find(handle, EVENT);
+    if (!event) return CUDA_INVALID_HANDLE;
+    emulator__event_free(&event->object);
+    return 0;
+}
+
+static void record_over(struct operation *operation, int status)
+{
+    struct record_operation *record = (struct record_operation *)operation;
+    (void)status;
+    record->stamp->ns = emulator__now_ns();
+    release_stamp(record->stamp);
+    emulator__operation_free(operation);
+}
+
+int emulator__cuEventRecordWithFlags(void *handle, void *stream_handle, unsigned flags)
+{
+    int code;
+    if (flags) return CUDA_INVALID_VALUE; /* external is for captures */
+    struct event *event = emulator__handle_find(handle, EVENT);
+    if (!event) return CUDA_INVALID_HANDLE;
+    struct stream *stream = emulator__stream_find(stream_handle, &code);
+    if (!stream) return code;
+    if (stream->object.context != event->object.context) {
+        emulator__report("event %p and stream %p are of different contexts", handle, stream_handle);
+        return CUDA_INVALID_HANDLE;
+    }
+    struct record_operation *record = emulator__allocate(sizeof *record);
+    struct stamp *stamp = emulator__allocate(sizeof *stamp);
+    stamp->references = 2;
+    record->stamp = stamp;
+    record->operation.over = record_over;
+    struct point point = emulator__point_retain(emulator__submit(stream, &record->operation));
+    event = emulator__handle_peek(handle, EVENT);
+    if (!event) { /* destroyed while the launch queue was full */
+        emulator__timeline_release(point.timeline);
+        release_stamp(stamp);
+        return CUDA_INVALID_HANDLE;
+    }
+    emulator__timeline_release(event->point.timeline);
+    release_stamp(event->stamp);
+    event->point = point;
+    event->stamp = stamp;
+    event->is_recorded = true;
+    return 0;
+}
+
+int emulator__cuEventRecord(void *event, void *stream)
+{
+    return emulator__cuEventRecordWithFlags(event, stream, 0);
+}
+
+int emulator__cuStreamWaitEvent(void *stream_handle, void *handle, unsigned flags)
+{
+    int code;
+    if (flags) return CUDA_INVALID_VALUE;
+    struct event *event = emulator__handle_find(handle, EVENT);
+    if (!event) return CUDA_INVALID_HANDLE;
+    struct stream *stream = emulator__stream_find(stream_handle, &code);
+    if (!stream) return code;
+    if (!event->is_recorded) emulator__report("waits for event %p, which was never recorded", handle);
+    struct operation *wait = emulator__allocate(sizeof *wait);
+    emulator__operation_after(wait, event->point);
+    emulator__submit(stream, wait);
+    return 0;
+}
+
+int emulator__cuEventQuery(void *handle)
+{
+    struct event *event = emulator__handle_find(handle, EVENT);
+    if (!event) return CUDA_INVALID_HANDLE;
+    if (event->object.context->error) return event->object.context->error;
+    return emulator__point_is_complete(event->point) ? 0 : CUDA_NOT_READY;
+}
+
+int emulator__cuEventSynchronize(void *handle)
+{
+    struct event *event = emulator__handle_find(handle, EVENT);
+    if (!event) return CUDA_INVALID_HANDLE;
+    return emulator__point_wait(event->point, event->object.context);
+}
+
+int emulator__cuEventElapsedTime_v2(float *ms, void *start_handle, void *end_handle)
+{
+    struct event *start = emulator__handle_find(start_handle, EVENT);
+    struct event *end = emulator__handle_find(end_handle, EVENT);
+    if (!ms) return CUDA_INVALID_VALUE;
+    if (!start || !end || !start->is_recorded || !end->is_recorded) return CUDA_INVALID_HANDLE;
+    if ((start->flags | end->flags) & CUDA_EVENT_NO_TIMING) return CUDA_INVALID_HANDLE;
+    if (start->object.context->device != end->object.context->device) return CUDA_INVALID_HANDLE;
+    if (end->object.context->error) return end->object.context->error;
+    if (!emulator__point_is_complete(start->point) || !emulator__point_is_complete(end->point)) return CUDA_NOT_READY;
+    *ms = (float)((double)(int64_t)(end->stamp->ns - start->stamp->ns) / 1e6);
+    return 0;
+}
+
+int emulator__cuEventElapsedTime(float *ms, void *start, void *end)
+{
+    return emulator__cuEventElapsedTime_v2(ms, start, end);
+}
+
+/* ---- all streams of a context ---- */
+
+int emulator__cuCtxRecordEvent(void *context_handle, void *handle)
+{
+    struct context *context = emulator__handle_find(context_handle, CONTEXT);
+    struct event *event = emulator__handle_find(handle, EVENT);
+    if (!context || !event || event->object.context != context) return CUDA_INVALID_HANDLE;
+    /* A place in a stream of its own that comes after the ends of all others. */
+    struct stream *stream = emulator__stream_create(context, CUDA_STREAM_NON_BLOCKING, 0);
+    if (!stream) return CUDA_OUT_OF_MEMORY;
+    struct operation *join = emulator__allocate(sizeof *join);
+    for (struct stream *other = context->streams; other; other = other->context_next)
+        emulator__operation_after(join, (struct point){other->timeline, other->timeline->submitted});
+    emulator__submit(stream, join);
+    void *stream_handle = emulator__handle_of(&stream->object);
+    int code = emulator__cuEventRecordWithFlags(handle, stream_handle, 0);
+    emulator__cuStreamDestroy_v2(stream_handle);
+    return code;
+}
+
+int emulator__cuCtxWaitEvent(void *context_handle, void *handle)
+{
+    struct context *context = emulator__handle_find(context_handle, CONTEXT);
+    if (!context || !emulator__handle_find(handle, EVENT)) return CUDA_INVALID_HANDLE;
+    int code = 0;
+    for (struct stream *stream = context->streams; stream && !code; stream = stream->context_next)
+        if (!stream->is_destroyed) code = emulator__cuStreamWaitEvent(emulator__handle_of(&stream->object), handle, 0);
+    return code;
+}
