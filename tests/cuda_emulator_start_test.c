@@ -88,11 +88,14 @@ Test(emulator_start, names_by_version)
 /* A younger name is absent from an older driver; the version can be lowered, too. */
 Test(emulator_start, older_driver)
 {
-    void *function, *library = dlmopen(LM_ID_NEWLM, EMULATOR_11_0, RTLD_NOW | RTLD_LOCAL);
+    void *function;
+#ifdef EMULATOR_11_0 /* the sanitizers do not work in a second name space */
+    void *library = dlmopen(LM_ID_NEWLM, EMULATOR_11_0, RTLD_NOW | RTLD_LOCAL);
     cr_assert(library, "%s", dlerror());
     cr_assert(dlsym(library, "cuEventRecord"));
     cr_assert_null(dlsym(library, "cuMemAllocAsync"));
     cr_assert_null(dlsym(library, "cuGetProcAddress"));
+#endif
     emulator_set("version", 12020);
     OK(cuGetProcAddress("cuStreamGetDevice", &function, 12020, 0));
     cr_assert_null(function);

@@ -27,8 +27,8 @@ CALL(cuGetProcAddress_v2, 12000, ANY, (const char *name, void **function, int ve
 CALL(cuDeviceGet, 11000, INIT, (int *device, int ordinal), (device, ordinal))
 CALL(cuDeviceGetCount, 11000, INIT, (int *count), (count))
 CALL(cuDeviceGetName, 11000, INIT, (char *name, int bytes, int device), (name, bytes, device))
-CALL(cuDeviceGetUuid, 11000, INIT, (struct cuda_uuid *uuid, int device), (uuid, device))
-CALL(cuDeviceGetUuid_v2, 11040, INIT, (struct cuda_uuid *uuid, int device), (uuid, device))
+CALL(cuDeviceGetUuid, 11000, INIT, (struct cuda_uuid * uuid, int device), (uuid, device))
+CALL(cuDeviceGetUuid_v2, 11040, INIT, (struct cuda_uuid * uuid, int device), (uuid, device))
 CALL(cuDeviceTotalMem_v2, 11000, INIT, (size_t *bytes, int device), (bytes, device))
 CALL(cuDeviceGetAttribute, 11000, INIT, (int *value, int attribute, int device), (value, attribute, device))
 CALL(cuDevicePrimaryCtxRetain, 11000, INIT, (void **context, int device), (context, device))
@@ -77,8 +77,7 @@ CALL_PTSZ(cuStreamAddCallback, 11000, CURRENT,
 CALL(cuEventCreate, 11000, CURRENT, (void **event, unsigned flags), (event, flags))
 CALL(cuEventDestroy_v2, 11000, CURRENT, (void *event), (event))
 CALL_PTSZ(cuEventRecord, 11000, CURRENT, (void *event, void *stream), (event, stream))
-CALL_PTSZ(cuEventRecordWithFlags, 11010, CURRENT, (void *event, void *stream, unsigned flags),
-          (event, stream, flags))
+CALL_PTSZ(cuEventRecordWithFlags, 11010, CURRENT, (void *event, void *stream, unsigned flags), (event, stream, flags))
 CALL(cuEventQuery, 11000, HANDLE, (void *event), (event))
 CALL(cuEventSynchronize, 11000, CURRENT, (void *event), (event))
 CALL(cuEventElapsedTime, 11000, HANDLE, (float *ms, void *start, void *end), (ms, start, end))
@@ -87,8 +86,7 @@ CALL(cuEventElapsedTime_v2, 12080, HANDLE, (float *ms, void *start, void *end), 
 CALL(cuMemAlloc_v2, 11000, CURRENT, (uint64_t *address, size_t bytes), (address, bytes))
 CALL(cuMemFree_v2, 11000, CURRENT, (uint64_t address), (address))
 CALL(cuMemGetInfo_v2, 11000, CURRENT, (size_t *unused, size_t *total), (unused, total))
-CALL(cuMemGetAddressRange_v2, 11000, CURRENT, (uint64_t *base, size_t *bytes, uint64_t address),
-     (base, bytes, address))
+CALL(cuMemGetAddressRange_v2, 11000, CURRENT, (uint64_t *base, size_t *bytes, uint64_t address), (base, bytes, address))
 CALL_PTSZ(cuMemAllocAsync, 11020, QUIET, (uint64_t *address, size_t bytes, void *stream), (address, bytes, stream))
 CALL_PTSZ(cuMemFreeAsync, 11020, QUIET, (uint64_t address, void *stream), (address, stream))
 CALL_PTSZ(cuMemAllocFromPoolAsync, 11020, QUIET, (uint64_t *address, size_t bytes, void *pool, void *stream),
@@ -102,8 +100,7 @@ CALL(cuMemHostRegister_v2, 11000, CURRENT, (void *address, size_t bytes, unsigne
 CALL(cuMemHostUnregister, 11000, CURRENT, (void *address), (address))
 CALL(cuMemHostGetDevicePointer_v2, 11000, CURRENT, (uint64_t *device, void *host, unsigned flags),
      (device, host, flags))
-CALL(cuPointerGetAttribute, 11000, CURRENT, (void *value, int attribute, uint64_t address),
-     (value, attribute, address))
+CALL(cuPointerGetAttribute, 11000, CURRENT, (void *value, int attribute, uint64_t address), (value, attribute, address))
 CALL(cuPointerGetAttributes, 11000, CURRENT, (unsigned count, int *attributes, void **values, uint64_t address),
      (count, attributes, values, address))
 
@@ -149,8 +146,7 @@ CALL_PTDS(cuMemsetD2D8_v2, 11000, CURRENT,
 CALL_PTDS(cuMemsetD2D16_v2, 11000, CURRENT,
           (uint64_t to, size_t pitch, unsigned short value, size_t width, size_t height),
           (to, pitch, value, width, height))
-CALL_PTDS(cuMemsetD2D32_v2, 11000, CURRENT,
-          (uint64_t to, size_t pitch, unsigned value, size_t width, size_t height),
+CALL_PTDS(cuMemsetD2D32_v2, 11000, CURRENT, (uint64_t to, size_t pitch, unsigned value, size_t width, size_t height),
           (to, pitch, value, width, height))
 CALL_PTSZ(cuMemsetD8Async, 11000, CURRENT, (uint64_t to, unsigned char value, size_t count, void *stream),
           (to, value, count, stream))
@@ -174,8 +170,7 @@ CALL(cuModuleLoadDataEx, 11000, CURRENT,
      (void **module, const void *image, unsigned count, int *options, void **values),
      (module, image, count, options, values))
 CALL(cuModuleUnload, 11000, CURRENT, (void *module), (module))
-CALL(cuModuleGetFunction, 11000, CURRENT, (void **function, void *module, const char *name),
-     (function, module, name))
+CALL(cuModuleGetFunction, 11000, CURRENT, (void **function, void *module, const char *name), (function, module, name))
 CALL(cuModuleGetGlobal_v2, 11000, CURRENT, (uint64_t *address, size_t *bytes, void *module, const char *name),
      (address, bytes, module, name))
 CALL(cuModuleGetLoadingMode, 11070, INIT, (int *mode), (mode))

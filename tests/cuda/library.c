@@ -10,7 +10,8 @@ struct library {
     void *image;
     struct kernel *kernels;
     struct library_module {
-        struct module *module;
+        struct module *module;   /* ends with @context at the latest */
+        struct context *context; /* to the end of the process */
         struct library_module *next;
     } *modules;
 };
@@ -26,13 +27,14 @@ static int module_in(struct library *library, struct context *context, struct mo
 {
     for (struct library_module *known = library->modules; known; known = known->next) {
         *module_out = known->module;
-        if (known->module->object.context == context && !context->is_destroyed) return 0;
+        if (known->context == context) return 0;
     }
     int code = emulator__module_load(library->image, context, module_out);
     if (code) return code;
     struct library_module *entry = emulator__allocate(sizeof *entry);
     entry->module = *module_out;
     entry->module->is_library = true;
+    entry->context = context;
     entry->next = library->modules;
     library->modules = entry;
     return 0;
@@ -62,7 +64,7 @@ int emulator__cuLibraryUnload(void *handle)
     while (library->modules) {
         struct library_module *entry = library->modules;
         library->modules = entry->next;
-        if (!entry->module->object.context->is_destroyed) emulator__module_unload(entry->module);
+        if (!entry->context->is_destroyed) emulator__module_unload(entry->module);
         free(entry);
     }
     while (library->kernels) {

@@ -61,6 +61,7 @@ void emulator__range_release(struct range *range)
 {
     if (--range->references) return;
     emulator__timeline_release(range->ready.timeline);
+    if (range->kind == PINNED_RANGE) free((void *)(uintptr_t)range->base); /* not earlier: it may be in use */
     free(range);
 }
 
@@ -71,7 +72,6 @@ void emulator__range_remove(struct range *range)
     range_count--;
     if (range->kind == DEVICE_RANGE) emulator__arena_return(range->device, range->base, range->bytes);
     if (range->is_async) range->device->pool->used -= range->bytes;
-    if (range->kind == PINNED_RANGE) free((void *)(uintptr_t)range->base);
     emulator__range_release(range);
 }
 

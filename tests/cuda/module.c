@@ -39,6 +39,13 @@ int emulator__module_load(const void *image, struct context *context, struct mod
     return 0;
 }
 
+static void free_function(struct function *function)
+{
+    free(function->name);
+    free(function->sizes);
+    free(function);
+}
+
 void emulator__module_unload(struct module *module)
 {
     if (module->pending) emulator__report("the module has %u launches in flight", module->pending);
@@ -49,11 +56,16 @@ void emulator__module_unload(struct module *module)
     *link = module->next;
     emulator__guard_module(module, true);
     emulator__range_remove(module->range);
-    for (struct function *function = module->functions; function; function = function->next)
+    while (module->functions) {
+        struct function *function = module->functions;
+        module->functions = function->next;
         emulator__handle_destroy(&function->object);
+        free_function(function);
+    }
     emulator__handle_destroy(&module->object);
     pthread_mutex_unlock(&emulator__state.lock);
     emulator__image_unload(&module->image);
+    free(module);
     pthread_mutex_lock(&emulator__state.lock);
 }
 
@@ -105,9 +117,7 @@ struct function *emulator__module_function(struct module *module, const char *na
     read_sizes(function);
     known = find_function(module, name); /* another thread may have been faster */
     if (known || !function->name || !emulator__handle_create(&function->object)) {
-        free(function->name);
-        free((void *)function->sizes);
-        free(function);
+        free_function(function);
         return known;
     }
     function->next = module->functions;

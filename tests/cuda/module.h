@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* Modules and functions. Both live to the end of the process once their handles are gone: operations point to them. */
+/* Modules and functions. They are freed by the unload, which waits for the operations that point to them. */
 #ifndef WEIR_EMULATOR_MODULE_H
 #define WEIR_EMULATOR_MODULE_H
 
@@ -20,7 +20,7 @@ struct function {
     struct object object;
     struct module *module;
     void *code;
-    const uint32_t *sizes; /* [size_count] of the parameters, or NULL: 8 bytes each, ended by a null pointer */
+    uint32_t *sizes; /* [size_count] of the parameters, or NULL: 8 bytes each, ended by a null pointer */
     uint32_t size_count;
     int shared_limit;
     bool is_loaded;
@@ -28,7 +28,7 @@ struct function {
     struct function *next;
 };
 
-/* Give the lock up while the loader works. */
+/* Both give the lock up while the loader works; the second one frees the module and its functions. */
 int emulator__module_load(const void *image, struct context *context, struct module **module_out);
 void emulator__module_unload(struct module *module);
 /* NULL if the module has no such kernel. */

@@ -114,21 +114,27 @@ int emulator__cuStreamQuery(void *handle)
     return 0;
 }
 
+/* Streams are not taken out of the list, so it can be followed while the lock is given up. */
+static int drain(struct context *context, bool only_blocking)
+{
+    int code = context->error;
+    for (struct stream *stream = context->streams; stream && !code; stream = stream->context_next)
+        if (stream->is_blocking || !only_blocking)
+            code = emulator__point_wait((struct point){stream->timeline, stream->timeline->submitted}, context);
+    return code;
+}
+
 int emulator__stream_drain(struct stream *stream)
 {
     struct context *context = stream->object.context;
-    struct point tail = {stream->timeline, stream->timeline->submitted};
-    /* An action of the legacy stream waits for the blocking ones. */
-    if (stream == context->legacy) tail = emulator__submit(stream, emulator__allocate(sizeof(struct operation)));
-    return emulator__point_wait(tail, context);
+    /* An action of the legacy stream waits for the blocking ones, of which it is one. */
+    if (stream == context->legacy) return drain(context, true);
+    return emulator__point_wait((struct point){stream->timeline, stream->timeline->submitted}, context);
 }
 
 int emulator__context_drain(struct context *context)
 {
-    int code = context->error;
-    for (struct stream *stream = context->streams; stream && !code; stream = stream->context_next)
-        code = emulator__point_wait((struct point){stream->timeline, stream->timeline->submitted}, context);
-    return code;
+    return drain(context, false);
 }
 
 int emulator__cuStreamSynchronize(void *handle)

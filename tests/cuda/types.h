@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 enum cuda_result {
-    CUDA_SUCCESS = 0,
     CUDA_INVALID_VALUE = 1,
     CUDA_OUT_OF_MEMORY = 2,
     CUDA_NOT_INITIALIZED = 3,
