@@ -152,6 +152,9 @@ struct weir__device_ops {
     int (*position_wait)(void *stream, void *const *streams, const uint64_t *positions, size_t n);
     /* Any thread. Newest position reached. *status_out (may be NULL): 0, or the device's sticky failure. */
     uint64_t (*completed)(void *stream, int *status_out);
+    /* Optional. Where the backend counts: a load (acquire) of the counter less *base_out is what completed() returns,
+     * without a call. Both stay as they are while the stream lives. */
+    const _Atomic uint64_t *(*counter)(void *stream, uint64_t *base_out);
     /* Any thread. Status of the stretch between the records position - 1 and position (reached): 0, or the failure of
      * a function queued there. Kept until forget() is called with the same or a newer position. */
     int (*status)(void *stream, uint64_t position);

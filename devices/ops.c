@@ -46,7 +46,7 @@ static const char *order_missing(const struct weir__device_ops *ops)
                                      SLOT(forget), SLOT(notify),    SLOT(sync)};
     const struct slot events[] = {SLOT(event_create), SLOT(event_record), SLOT(event_wait),
                                   SLOT(event_query),  SLOT(event_sync),   SLOT(event_destroy)};
-    bool has_positions = any_present(positions, COUNT(positions)) || ops->reserve || ops->position_wait;
+    bool has_positions = any_present(positions, COUNT(positions)) || ops->reserve || ops->position_wait || ops->counter;
     bool has_events = any_present(events, COUNT(events)) || ops->event_notify || ops->event_signal;
     const char *missing = has_positions ? first_missing(positions, COUNT(positions)) : NULL;
     if (!missing && has_events) missing = first_missing(events, COUNT(events));

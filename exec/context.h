@@ -34,6 +34,7 @@ struct weir_device {
     uint32_t                        max_streams;
     _Atomic uint32_t                nstreams;
     _Atomic uint32_t                last;       /* index of the stream chosen last, a hint */
+    _Atomic uint32_t                crowded;    /* so many choices look at few streams only; see issue.c */
     struct weir__stream            *streams[WEIR__MAX_STREAMS / 8];
 };
 

@@ -8,7 +8,7 @@
 #include <exec/submit.h>
 
 #define FEW 16 /* predecessors on other streams that need no heap */
-#define LOOKED_AT 8 /* streams whose queues are compared */
+#define LOOKED_AT 4 /* streams whose queues are compared */
 
 /* A task's predecessor points that are not reached, at most one a stream. */
 struct points {
@@ -120,26 +120,49 @@ static inline struct weir__stream *tail_stream(struct weir_device *device, const
     return NULL;
 }
 
-/* Lease an idle stream, looking at that of the last choice first. NULL: none; then the one with the shortest queue among the
- * next few that nobody had leased is in *best_out. */
-static inline struct weir__stream *idle_stream(struct weir_device *device, uint32_t n, uint32_t *best_out)
-{
-    uint32_t start = atomic_load_explicit(&device->last, memory_order_relaxed), index = start < n ? start : 0; /* a hint */
-    uint64_t best_length = UINT64_MAX;
+/* A stream with a queue, when there is no other. */
+struct shortest {
+    uint32_t index; /* UINT32_MAX: none */
+    uint64_t length;
+};
 
-    for (uint32_t i = 0; i < n; i++, index = index + 1 < n ? index + 1 : 0) {
+/*
+ * Lease an idle stream, looking at that of the last choice first. NULL: none; then the one with the shortest queue among the
+ * next few that nobody had leased is in *best. When all had work the next few choices look at few: looking at a stream
+ * fetches a line from the thread that runs it, and where tasks are short there is one to fetch each time.
+ */
+static inline struct weir__stream *idle_stream(struct weir_device *device, uint32_t n, struct shortest *best)
+{
+    /* Relaxed, all in here: hints. */
+    uint32_t start = atomic_load_explicit(&device->last, memory_order_relaxed), index = start < n ? start : 0;
+    uint32_t crowded = atomic_load_explicit(&device->crowded, memory_order_relaxed);
+    uint32_t looks = crowded != 0 && n > LOOKED_AT ? LOOKED_AT + 1 : n;
+
+    for (uint32_t i = 0; i < looks; i++, index = index + 1 < n ? index + 1 : 0) {
         struct weir__stream *stream = device->streams[index];
         uint64_t             length = length_of(stream);
 
         if (length == 0 && weir__stream_try_lease(stream)) {
             if (i != 0) atomic_store_explicit(&device->last, index, memory_order_relaxed);
+            if (crowded != 0) atomic_store_explicit(&device->crowded, 0, memory_order_relaxed);
             return stream;
         }
-        /* Relaxed: a hint. The last choice comes last. */
-        if (i == 0 ? n > 1 : i > LOOKED_AT || length >= best_length) continue;
+        /* The last choice comes last. */
+        if (i == 0 ? n > 1 : i > LOOKED_AT || length >= best->length) continue;
         if (atomic_load_explicit(&stream->leased, memory_order_relaxed)) continue;
-        best_length = length;
-        *best_out = index;
+        *best = (struct shortest){index, length};
+    }
+    atomic_store_explicit(&device->crowded, crowded != 0 ? crowded - 1 : n / 4, memory_order_relaxed);
+    return NULL;
+}
+
+/* Behind a queue in any case: lease a predecessor's stream if that has no longer one, it saves a wait. NULL: none. */
+static struct weir__stream *predecessor_stream(struct weir_device *device, const struct points *points, uint64_t most)
+{
+    for (size_t i = points->n; i-- > 0;) {
+        struct weir__stream *stream = device->context->streams[points->candidate[i].stream];
+
+        if (stream->device == device && length_of(stream) <= most && weir__stream_try_lease(stream)) return stream;
     }
     return NULL;
 }
@@ -162,11 +185,15 @@ static struct weir__stream *any_stream(struct weir_device *device, uint32_t n, u
 static int choose_stream(struct weir_device *device, const struct points *points, struct weir__stream **stream_out)
 {
     /* Acquire: pairs with weir__stream_create(). */
-    uint32_t n = atomic_load_explicit(&device->nstreams, memory_order_acquire), best = UINT32_MAX;
+    uint32_t n = atomic_load_explicit(&device->nstreams, memory_order_acquire);
+    struct shortest best = {UINT32_MAX, UINT64_MAX};
 
     if (points->n != 0 && (*stream_out = tail_stream(device, points)) != NULL) return WEIR_OK;
     if ((*stream_out = idle_stream(device, n, &best)) != NULL) return WEIR_OK;
-    if (n >= device->max_streams && (*stream_out = any_stream(device, n, best)) != NULL) return WEIR_OK;
+    if (n >= device->max_streams) {
+        if (points->n != 0 && (*stream_out = predecessor_stream(device, points, best.length)) != NULL) return WEIR_OK;
+        if ((*stream_out = any_stream(device, n, best.index)) != NULL) return WEIR_OK;
+    }
     return weir__stream_create(device, stream_out);
 }
 

@@ -42,6 +42,7 @@ int weir__stream_create(struct weir_device *device, struct weir__stream **stream
     }
     if (rc == WEIR_OK) {
         stream->id = id;
+        if (stream->ops->counter != NULL) stream->counter = stream->ops->counter(stream->handle, &stream->base);
         weir__clock_init(&stream->clock, id);
         context->streams[id] = stream;
         device->streams[index] = stream;
@@ -96,21 +97,6 @@ int weir__stream_make_room(struct weir__stream *stream, unsigned n)
 }
 
 /* ---- retiring ---- */
-
-static void position_up(_Atomic uint64_t *position, uint64_t to)
-{
-    /* Release: what the tasks up to there did is visible to whoever sees the position; pairs with weir__stream_reached(). */
-    if (atomic_load_explicit(position, memory_order_relaxed) < to) atomic_store_explicit(position, to, memory_order_release);
-}
-
-uint64_t weir__stream_look(struct weir__stream *stream)
-{
-    uint64_t completed = stream->ops->completed(stream->handle, NULL);
-
-    /* Two threads may put it back to the older of what they saw: then it is asked for again. */
-    position_up(&stream->seen, completed);
-    return completed;
-}
 
 static const struct weir__failed *failed_at(const struct weir__stream *stream, uint64_t position)
 {
@@ -201,7 +187,7 @@ static bool a_predecessor_failed(struct weir_context *context, struct weir_task 
 /* Take the stream's oldest task if its position is reached and not beyond @until; keeps .retired up to date. */
 static bool next_reached(struct weir__stream *stream, uint64_t until, struct weir__issued *issued_out)
 {
-    uint64_t completed = stream->ops->completed(stream->handle, NULL), issued;
+    uint64_t completed = weir__stream_completed(stream), issued;
     bool     found = false;
 
     pthread_mutex_lock(&stream->retiring);
@@ -214,7 +200,7 @@ static bool next_reached(struct weir__stream *stream, uint64_t until, struct wei
         found = issued_out->position <= completed;
     }
     if (found) stream->taken++;
-    position_up(&stream->retired, found ? issued_out->position : completed);
+    weir__stream_position_up(&stream->retired, found ? issued_out->position : completed);
     pthread_mutex_unlock(&stream->retiring);
     return found;
 }
@@ -282,7 +268,7 @@ bool weir__stream_retire(struct weir__stream *stream, struct weir__runner *runne
 
     /* Relaxed: hints are enough. Whoever must not miss a task has seen it issued, or note_behind(). */
     if (atomic_load_explicit(&stream->issued, memory_order_relaxed) == atomic_load_explicit(&stream->retired, memory_order_relaxed)) return true;
-    completed = stream->ops->completed(stream->handle, NULL);
+    completed = weir__stream_completed(stream);
     if (completed == atomic_load_explicit(&stream->retired, memory_order_relaxed)) return true;
     if (may_have_failed(context)) {
         pthread_mutex_lock(&context->failure_lock);
@@ -302,7 +288,7 @@ bool weir__stream_retire(struct weir__stream *stream, struct weir__runner *runne
         if (oldest->position > completed) break;
         retired_add(&retired, oldest->task, WEIR_OK);
     }
-    position_up(&stream->retired, completed);
+    weir__stream_position_up(&stream->retired, completed);
     pthread_mutex_unlock(&stream->retiring);
     retired_finish(&retired, runner);
     return true;

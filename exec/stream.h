@@ -29,6 +29,8 @@ struct weir__stream {
     struct weir_device            *device;
     const struct weir__device_ops *ops;
     void                          *handle;
+    const _Atomic uint64_t        *counter; /* the backend's, or NULL; counts from .base */
+    uint64_t                       base;
     uint32_t                       id;
     _Atomic bool                   leased;
     _Atomic uint64_t               issued;  /* newest position recorded and known to others */
@@ -79,12 +81,33 @@ static inline void weir__stream_unlease(struct weir__stream *stream)
     atomic_store_explicit(&stream->leased, false, memory_order_release); /* pairs with try_lease */
 }
 
+/* The newest position reached, as the backend says. */
+static inline uint64_t weir__stream_completed(const struct weir__stream *stream)
+{
+    /* Acquire: pairs with the backend's release, what the work did is visible. */
+    if (stream->counter != NULL) return atomic_load_explicit(stream->counter, memory_order_acquire) - stream->base;
+    return stream->ops->completed(stream->handle, NULL);
+}
+
+static inline void weir__stream_position_up(_Atomic uint64_t *position, uint64_t to)
+{
+    /* Release: what the tasks up to there did is visible to whoever sees the position; pairs with weir__stream_reached(). */
+    if (atomic_load_explicit(position, memory_order_relaxed) < to) atomic_store_explicit(position, to, memory_order_release);
+}
+
 /* Ask the backend for the newest position reached, and remember it in .seen. */
-uint64_t weir__stream_look(struct weir__stream *stream);
+static inline uint64_t weir__stream_look(struct weir__stream *stream)
+{
+    uint64_t completed = weir__stream_completed(stream);
+
+    /* Two threads may put it back to the older of what they saw: then it is asked for again. */
+    weir__stream_position_up(&stream->seen, completed);
+    return completed;
+}
 
 static inline bool weir__stream_reached(struct weir__stream *stream, uint64_t position)
 {
-    /* Acquire: pairs with position_up() in stream.c, what the work did is visible. An older value means asking the backend. */
+    /* Acquire: pairs with weir__stream_position_up(), what the work did is visible. An older value means asking the backend. */
     return atomic_load_explicit(&stream->seen, memory_order_acquire) >= position || weir__stream_look(stream) >= position;
 }
 

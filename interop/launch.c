@@ -49,6 +49,15 @@ static void shape_set(struct weir__launch *launch, const struct weir__kernel_arg
     launch->shared_bytes = args->shared_bytes;
 }
 
+/* Nothing is mapped and nothing private: each entry is a parameter by value. */
+static bool is_plain(const struct weir__map_args *maps)
+{
+    const uint64_t plain = WEIR__MAP_LITERAL | WEIR__MAP_TARGET_PARAM;
+    for (uint32_t i = 0; i < maps->n; i++)
+        if ((maps->types[i] & plain) != plain) return false;
+    return true;
+}
+
 /* Everything that a target construct queues on its task. */
 static int queue_work(struct weir__construct *construct, const struct weir__kernel_args *args,
                       const struct weir__map_args *maps, void *address)
@@ -57,22 +66,23 @@ static int queue_work(struct weir__construct *construct, const struct weir__kern
     uint64_t *values = room;
     struct weir__launch launch = {.kernel = address};
     struct weir__region *region = &construct->region;
-    uint32_t n = 0;
-    int rc = weir__data_begin(region, maps);
+    uint32_t n = 0, found = maps->n;
+    bool plain = is_plain(maps);
+    int rc = plain ? WEIR_OK : weir__data_begin(region, maps);
     if (rc) return rc;
     if (args->n >= ARGUMENTS_ON_STACK) {
         values = weir__region_scratch(region, ((size_t)args->n + 1) * sizeof *values);
         if (!values) return WEIR_E_NO_MEMORY;
     }
     if (args->leading_pointer) values[n++] = 0; /* the host's kernels do not look at it */
-    uint32_t found = 0;
-    rc = weir__data_arguments(region, maps, values + n, &found);
+    for (uint32_t i = 0; plain && i < found; i++) values[n + i] = (uintptr_t)maps->bases[i];
+    if (!plain) rc = weir__data_arguments(region, maps, values + n, &found);
     if (rc) return rc;
     shape_set(&launch, args);
     launch.nargs = n + found;
     launch.args = values;
     rc = weir__task_launch(construct->task, &launch);
-    return rc ? rc : weir__data_end(region, maps);
+    return rc || plain ? rc : weir__data_end(region, maps);
 }
 
 static int launch(const struct weir__abi_ident *where, int64_t device, const void *host,

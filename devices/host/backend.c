@@ -253,6 +253,13 @@ static uint64_t stream_completed(void *stream, int *status_out)
     return atomic_load_explicit(&host->completed, memory_order_acquire) - host->base;
 }
 
+static const _Atomic uint64_t *stream_counter(void *stream, uint64_t *base_out)
+{
+    struct host_stream *host = stream;
+    *base_out = host->base;
+    return &host->completed;
+}
+
 static int stream_status(void *stream, uint64_t position)
 {
     struct host_stream *host = stream;
@@ -327,6 +334,7 @@ const struct weir__device_ops weir__host_ops = {
     .reserve = stream_reserve,
     .position_wait = stream_position_wait,
     .completed = stream_completed,
+    .counter = stream_counter,
     .status = stream_status,
     .forget = stream_forget,
     .notify = stream_notify,
