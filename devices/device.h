@@ -139,6 +139,10 @@ struct weir__device_ops {
     void *(*stream_native)(void *stream);
     /* Optional (NULL: work starts by itself). Stream call. Queued work may start now. */
     void (*flush)(void *stream);
+    /* Optional (NULL: flush). Stream call. The same, but runs what is queued in here if it is shorter than handing it to
+     * another thread, as far as the backend has measured, and nothing has to be waited for. BLOCKS for that long. Returns
+     * true if the newest record is reached. */
+    bool (*flush_here)(void *stream);
 
     /* ---- positions: a backend has all of these, or the event group below and weir__device_adapt() supplies them.
      * exec/ calls positions only. ---- */

@@ -453,7 +453,7 @@ static void close_at(struct weir__runner *runner, struct weir_task *task, uint64
     bool                 late = runner != &scope->runner;
     uint64_t             point = weir__point_pack(stream->id, position);
     uintptr_t            successors;
-    bool                 wanted, quiet = (weir__task_flags(task) & WEIR__TASK_QUIET) != 0;
+    bool                 here = false, wanted, quiet = (weir__task_flags(task) & WEIR__TASK_QUIET) != 0;
 
     task->node.point = point;
     atomic_store_explicit(&task->state, WEIR__TASK_ENDED, memory_order_relaxed);
@@ -466,10 +466,12 @@ static void close_at(struct weir__runner *runner, struct weir_task *task, uint64
     weir__stream_enter(stream, position, task);
     wanted |= weir__stream_is_behind(stream, position);
     if (!late) scope->recent[stream->id % 4] = point;
-    if (flush && stream->ops->flush != NULL) stream->ops->flush(stream->handle);
+    if (quiet && !late && stream->ops->flush_here != NULL) here = stream->ops->flush_here(stream->handle);
+    else if (flush && stream->ops->flush != NULL) stream->ops->flush(stream->handle);
     if (!keep) weir__stream_unlease(stream);
+    if (here) scope->counters.run_here++;
     if (wanted) weir__stream_want(stream, position);
-    else if (quiet) weir__stream_want_soon(stream, position);
+    else if (quiet && !(here && weir__stream_retire(stream, runner))) weir__stream_want_soon(stream, position);
     if (successors != 0) weir__runner_release(runner, successors, point, NULL);
     /* A submitter may wait for this in weir_task_begin(). Sequentially consistent: see wait.c. */
     if (late && atomic_load_explicit(&pool->waiters, memory_order_seq_cst) != 0) weir__pool_tell(pool);

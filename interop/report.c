@@ -17,7 +17,7 @@ static uint64_t get(const _Atomic uint64_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed); /* a sum that nobody else has */
 }
 
-static void tasks(void)
+static void tasks(uint64_t here)
 {
     struct weir__task_counts n;
     weir__runtime_task_counts(&n);
@@ -27,6 +27,7 @@ static void tasks(void)
         return;
     }
     LINE("issued by the thread that generated them", get(&n.early));
+    LINE("... and run by it: shorter than handing them to a CPU device", here);
     LINE("issued when a task of the host had finished", get(&n.released));
     LINE("run when predecessors were complete: first run of an entry", get(&n.first));
     LINE("run when predecessors were complete: code of the host", get(&n.host));
@@ -44,28 +45,28 @@ static void tasks(void)
     LINE("waits of the host for target tasks", get(&n.waits));
 }
 
-static void edges(struct weir_context *context)
+static void edges(const struct weir_counters *c)
 {
-    struct weir_counters c;
-    weir_context_counters(context, &c);
     fprintf(stderr, "weir: dependences between them\n");
-    LINE("predecessor complete: nothing to do", c.edges_done);
-    LINE("same stream: nothing to do", c.edges_stream);
-    LINE("implied by another: nothing to do", c.edges_implied);
-    LINE("by an event on the device", c.edges_event);
-    LINE("by completion: a task of the host on one side", c.edges_host);
-    LINE("through the host: devices that cannot wait for each other", c.edges_host_only);
-    LINE("event waits queued", c.event_waits);
-    LINE("most tasks of one generating task in flight at once", c.peak_in_flight);
+    LINE("predecessor complete: nothing to do", c->edges_done);
+    LINE("same stream: nothing to do", c->edges_stream);
+    LINE("implied by another: nothing to do", c->edges_implied);
+    LINE("by an event on the device", c->edges_event);
+    LINE("by completion: a task of the host on one side", c->edges_host);
+    LINE("through the host: devices that cannot wait for each other", c->edges_host_only);
+    LINE("event waits queued", c->event_waits);
+    LINE("most tasks of one generating task in flight at once", c->peak_in_flight);
 }
 
 static void at_exit(void)
 {
     struct weir__runtime *rt = weir__runtime_peek();
     if (!rt || weir__runtime_in_kernel()) return;
+    struct weir_counters c;
+    weir_context_counters(rt->context, &c);
     flockfile(stderr);
-    tasks();
-    edges(rt->context);
+    tasks(c.run_here);
+    edges(&c);
     funlockfile(stderr);
 }
 

@@ -56,15 +56,15 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, forked);
 }
 
-/* 0 if it is not set, or no number up to @largest. */
-static unsigned long environment_number(const char *name, unsigned long largest)
+/* @standard if it is not set, or no number up to @largest. */
+static unsigned long environment_number(const char *name, unsigned long standard, unsigned long largest)
 {
     const char *text = getenv(name);
     char *end;
-    if (!text || *text < '0' || *text > '9') return 0;
+    if (!text || *text < '0' || *text > '9') return standard;
     errno = 0;
     unsigned long number = strtoul(text, &end, 10);
-    return errno || *end || number > largest ? 0 : number;
+    return errno || *end || number > largest ? standard : number;
 }
 
 int weir__host_backend_create(uint32_t devices, void **backend_out)
@@ -78,8 +78,9 @@ int weir__host_backend_create(uint32_t devices, void **backend_out)
     if (!backend) return WEIR_E_NO_MEMORY;
     *backend = (struct host_backend){
         .devices = devices,
-        .delay_us = (uint32_t)environment_number("WEIR_HOST_DELAY_US", 999999),
-        .delay_seed = environment_number("WEIR_HOST_DELAY_SEED", ULONG_MAX),
+        .delay_us = (uint32_t)environment_number("WEIR_HOST_DELAY_US", 0, 999999),
+        .delay_seed = environment_number("WEIR_HOST_DELAY_SEED", 0, ULONG_MAX),
+        .short_ns = (uint32_t)environment_number("WEIR_HOST_SHORT_NS", 1000, 999999),
         .generation = atomic_load_explicit(&weir__host_generation, memory_order_relaxed),
     };
     *backend_out = backend;
@@ -211,6 +212,11 @@ static void stream_flush(void *stream)
     if (!is_forked(stream)) weir__host_stream_flush(stream);
 }
 
+static bool stream_flush_here(void *stream)
+{
+    return !is_forked(stream) && weir__host_stream_flush_here(stream);
+}
+
 /* ---- positions ---- */
 
 static int stream_record(void *stream, uint64_t *position_out)
@@ -330,6 +336,7 @@ const struct weir__device_ops weir__host_ops = {
     .stream_destroy = stream_destroy,
     .stream_native = stream_native,
     .flush = stream_flush,
+    .flush_here = stream_flush_here,
     .record = stream_record,
     .reserve = stream_reserve,
     .position_wait = stream_position_wait,

@@ -65,6 +65,7 @@
 #define HOST_INLINE_ARGS  64u /* more arguments, or points to wait for, than this lie in a block of their own */
 #define HOST_WORKERS_MAX  64u
 #define HOST_SPINS        200u
+#define HOST_SHORT_BYTES  4096u /* a copy of so much takes less than handing it over */
 #define HOST_STREAM_MAGIC 0x77656972686f7374u
 #define HOST_NO_INTEREST  UINT64_MAX
 
@@ -78,6 +79,7 @@ enum host_command_kind {
     HOST_WAIT_MANY,
     HOST_FUNCTION,
     HOST_LAUNCH,
+    HOST_LAUNCH_MEASURED, /* the kernel may be a short one */
     HOST_LAUNCH_MANY,
     HOST_COPY,
     HOST_COPY_BLOCK,
@@ -127,6 +129,8 @@ struct host_writer { /* submitter only */
     struct host_chunk *spare;
     uint64_t queued;   /* commands */
     uint64_t recorded; /* positions */
+    const void *kernel; /* the newest launched since the last flush, or NULL */
+    bool is_short;      /* what was queued since is short, waits aside */
 };
 
 struct host_reader { /* runner only */
@@ -191,6 +195,7 @@ struct host_backend {
     uint32_t devices;
     uint32_t delay_us; /* for tests: up to so much before a command runs */
     uint64_t delay_seed;
+    uint32_t short_ns; /* launches shorter than that may run where they are queued; 0: none */
     uint32_t generation;
 };
 
@@ -208,6 +213,7 @@ struct host_device {
     uint32_t generation;
     uint32_t delay_us;
     uint64_t delay_seed;
+    uint32_t short_ns;
 
     _Atomic uint64_t failures; /* stretches that failed; only grows */
 
@@ -250,6 +256,12 @@ int weir__host_fail_forked(void);
 
 int weir__host_queue_init(struct host_stream *stream);
 void weir__host_queue_fini(struct host_stream *stream);
+/* After a flush: nothing queued since. */
+static inline void weir__host_queue_restart(struct host_stream *stream)
+{
+    stream->writer.kernel = NULL;
+    stream->writer.is_short = true;
+}
 /* A new chunk for the writer. Returns its first word, or NULL (text set, nothing changed). */
 uint64_t *weir__host_queue_grow(struct host_stream *stream);
 /* Go on to the next chunk; there is one. Runner only. */
@@ -304,6 +316,15 @@ static inline int weir__host_stream_record(struct host_stream *stream, uint16_t 
     return WEIR_OK;
 }
 void weir__host_stream_flush(struct host_stream *stream);
+/* Let a runner see everything that is queued, which must start by itself: the first half of a flush. */
+static inline void weir__host_stream_publish(struct host_stream *stream)
+{
+    uint64_t queued = stream->writer.queued;
+    /* Relaxed: own store. Work behind the last record is started as well. */
+    if (atomic_load_explicit(&stream->tail, memory_order_relaxed) != queued)
+        atomic_store_explicit(&stream->tail, queued, memory_order_release); /* P1 */
+    atomic_store_explicit(&stream->flushed, queued, memory_order_seq_cst);  /* S1: pairs with S4 */
+}
 /* Make sure that somebody runs an idle stream. Any thread. */
 void weir__host_stream_kick(struct host_stream *stream);
 /* Become the runner if nobody is. Any thread. */
@@ -328,6 +349,16 @@ static inline bool weir__host_stream_reached(struct host_stream *stream, uint64_
     /* A1 acquire: sees what the commands did; pairs with the store C1 in stream.c. */
     return atomic_load_explicit(&stream->completed, memory_order_acquire) >= position;
 }
+
+/* ---- short.c ---- */
+
+/* As flush(), but work that is measured to be short runs on the calling thread. True: all of it has. */
+bool weir__host_stream_flush_here(struct host_stream *stream);
+bool weir__host_kernel_is_short(const void *kernel);
+void weir__host_kernel_measured(const void *kernel, uint64_t ns, uint32_t short_ns);
+/* A module is unloaded: other kernels may come to the same addresses. */
+void weir__host_kernels_forget(void);
+uint64_t weir__host_now_ns(void);
 
 /* ---- pool.c ---- */
 

@@ -169,6 +169,7 @@ int weir__host_module_load(void *device, const void *image, size_t bytes, void *
 
 void weir__host_module_unload(void *module)
 {
+    weir__host_kernels_forget();
     dlclose(module);
 }
 

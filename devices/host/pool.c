@@ -12,6 +12,16 @@
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct host_device *pool; /* under pool_lock */
 
+/* Held for a few instructions only: whoever finds it taken spins before it sleeps. */
+static void lock_init(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t adaptive;
+    pthread_mutexattr_init(&adaptive);
+    pthread_mutexattr_settype(&adaptive, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(lock, &adaptive);
+    pthread_mutexattr_destroy(&adaptive);
+}
+
 /* In the child of a fork the locks may be held by threads that are gone: start anew with nothing. */
 void weir__host_pool_forked(void)
 {
@@ -30,7 +40,7 @@ struct host_device *weir__host_device_get(const struct host_backend *backend, ui
         device = weir__host_allocate(sizeof *device);
         if (!device) return NULL;
         memset(device, 0, sizeof *device);
-        pthread_mutex_init(&device->lock, NULL);
+        lock_init(&device->lock);
         for (unsigned i = 0; i < HOST_WORKERS_MAX; i++) device->workers[i].device = device;
     }
     pthread_mutex_lock(&device->lock);
@@ -39,6 +49,7 @@ struct host_device *weir__host_device_get(const struct host_backend *backend, ui
     device->generation = backend->generation;
     device->delay_us = backend->delay_us;
     device->delay_seed = backend->delay_seed;
+    device->short_ns = backend->delay_us ? 0 : backend->short_ns;
     device->wakes = 0;
     device->closing = false;
     pthread_mutex_unlock(&device->lock);
@@ -62,7 +73,7 @@ static struct host_stream *new_stream(struct host_device *device)
     stream->device = device;
     stream->failures = stream->failures_few;
     stream->failures_capacity = sizeof stream->failures_few / sizeof stream->failures_few[0];
-    pthread_mutex_init(&stream->lock, NULL);
+    lock_init(&stream->lock);
     /* Relaxed: not shared yet. */
     atomic_store_explicit(&stream->interest, HOST_NO_INTEREST, memory_order_relaxed);
     return stream;

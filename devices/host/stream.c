@@ -33,11 +33,8 @@ void weir__host_stream_kick(struct host_stream *stream)
 
 void weir__host_stream_flush(struct host_stream *stream)
 {
-    uint64_t queued = stream->writer.queued;
-    /* Relaxed: own store. Work behind the last record is started as well. */
-    if (atomic_load_explicit(&stream->tail, memory_order_relaxed) != queued)
-        atomic_store_explicit(&stream->tail, queued, memory_order_release); /* P1 */
-    atomic_store_explicit(&stream->flushed, queued, memory_order_seq_cst);  /* S1: pairs with S4 */
+    weir__host_queue_restart(stream);
+    weir__host_stream_publish(stream);
     weir__host_stream_kick(stream);
 }
 

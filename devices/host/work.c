@@ -5,6 +5,7 @@
  * instructions for the same and is there for the rest.
  */
 #include <ffi.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -59,6 +60,8 @@ struct fill_command { /* also HOST_FREE: @to */
     size_t bytes;
 };
 
+enum { SHORT_FREE = 65536 }; /* the allocator keeps as much: nothing is unmapped */
+
 #define WORDS(type) ((uint16_t)(sizeof(type) / sizeof(uint64_t)))
 #define POINT_WORDS (sizeof(struct host_point) / sizeof(uint64_t))
 
@@ -85,6 +88,7 @@ int weir__host_work_init(void)
 
 int weir__host_queue_function(struct host_stream *stream, int (*function)(void *arg), void *arg)
 {
+    stream->writer.is_short = false;
     struct function_command *command = weir__host_queue_claim(stream, HOST_FUNCTION, WORDS(struct function_command), 0);
     if (!command) return WEIR_E_NO_MEMORY;
     command->function = function;
@@ -118,6 +122,9 @@ static struct launch_block *new_launch_block(const struct weir__launch *launch)
 int weir__host_queue_launch(struct host_stream *stream, const struct weir__launch *launch)
 {
     uint32_t n = launch->nargs;
+    bool is_short = n <= HOST_INLINE_ARGS && weir__host_kernel_is_short(launch->kernel);
+    stream->writer.kernel = launch->kernel;
+    stream->writer.is_short &= is_short;
     if (n > HOST_INLINE_ARGS) {
         struct launch_block *block = new_launch_block(launch);
         if (!block) return WEIR_E_NO_MEMORY;
@@ -132,7 +139,8 @@ int weir__host_queue_launch(struct host_stream *stream, const struct weir__launc
         return WEIR_OK;
     }
     struct launch_command *command =
-        weir__host_queue_claim(stream, HOST_LAUNCH, (uint16_t)(WORDS(struct launch_command) + n), n);
+        weir__host_queue_claim(stream, is_short || !stream->device->short_ns ? HOST_LAUNCH : HOST_LAUNCH_MEASURED,
+                               (uint16_t)(WORDS(struct launch_command) + n), n);
     if (!command) return WEIR_E_NO_MEMORY;
     command->kernel = launch->kernel;
     for (uint32_t i = 0; i < n; i++) command->args[i] = launch->args[i];
@@ -141,7 +149,9 @@ int weir__host_queue_launch(struct host_stream *stream, const struct weir__launc
 
 int weir__host_queue_copy(struct host_stream *stream, const struct weir__copy *copy)
 {
+    stream->writer.is_short &= copy->bytes <= HOST_SHORT_BYTES;
     if (copy->count[0] > 1 || copy->count[1] > 1) {
+        stream->writer.is_short = false;
         struct copy_block_command *block =
             weir__host_queue_claim(stream, HOST_COPY_BLOCK, WORDS(struct copy_block_command), 0);
         if (!block) return WEIR_E_NO_MEMORY;
@@ -158,6 +168,7 @@ int weir__host_queue_copy(struct host_stream *stream, const struct weir__copy *c
 
 int weir__host_queue_fill(struct host_stream *stream, void *to, uint8_t value, size_t bytes)
 {
+    stream->writer.is_short &= bytes <= HOST_SHORT_BYTES;
     struct fill_command *command = weir__host_queue_claim(stream, HOST_FILL, WORDS(struct fill_command), value);
     if (!command) return WEIR_E_NO_MEMORY;
     command->to = to;
@@ -167,6 +178,7 @@ int weir__host_queue_fill(struct host_stream *stream, void *to, uint8_t value, s
 
 int weir__host_queue_free(struct host_stream *stream, void *address)
 {
+    stream->writer.is_short &= malloc_usable_size(address) <= SHORT_FREE;
     struct fill_command *command = weir__host_queue_claim(stream, HOST_FREE, WORDS(struct fill_command), 0);
     if (!command) return WEIR_E_NO_MEMORY;
     command->to = address;
@@ -279,6 +291,14 @@ static void run_launch(struct launch_command *command)
     ffi_call(&call[n], kernel, NULL, values);
 }
 
+static void run_measured(struct host_stream *stream, struct launch_command *command)
+{
+    uint64_t begin = weir__host_now_ns();
+    const void *kernel = command->kernel;
+    run_launch(command);
+    weir__host_kernel_measured(kernel, weir__host_now_ns() - begin, stream->device->short_ns);
+}
+
 static void run_copy_block(const struct weir__copy *copy)
 {
     size_t rows = copy->count[0] ? copy->count[0] : 1, planes = copy->count[1] ? copy->count[1] : 1;
@@ -310,6 +330,9 @@ void weir__host_execute(struct host_stream *stream, struct host_command *command
     case HOST_LAUNCH:
     case HOST_LAUNCH_MANY:
         run_launch((struct launch_command *)command);
+        break;
+    case HOST_LAUNCH_MEASURED:
+        run_measured(stream, (struct launch_command *)command);
         break;
     case HOST_COPY: {
         const struct copy_command *copy = (struct copy_command *)command;
