@@ -4,6 +4,7 @@ weir_test(devices_events_test LIBRARIES weir_devices weir_graph weir_mock)
 weir_test(devices_host_stream_test LIBRARIES weir_devices weir_graph)
 weir_test(devices_mock_test LIBRARIES weir_devices weir_graph weir_mock)
 weir_test(devices_host_native_test LIBRARIES weir_devices weir_graph)
+weir_test(devices_host_short_test LIBRARIES weir_devices weir_graph)
 weir_test(devices_host_stress_test LIBRARIES weir_devices weir_graph TIMEOUT 300)
 weir_test(devices_host_memory_test LIBRARIES weir_devices weir_graph)
 target_link_options(devices_host_memory_test PRIVATE

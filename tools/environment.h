@@ -17,7 +17,7 @@
     X("WEIR_SHIM", 0, 1, "1",                                                                                          \
       "0: leave the dependences of target tasks to libomp also where weir stands in front of it")                      \
     X("WEIR_STREAMS", 1, 512, "the backend's advice", "streams per device that weir opens on its own")                 \
-    X("WEIR_HOST_SHORT_NS", 0, 999999, "1000",                                                                         \
+    X("WEIR_HOST_SHORT_NS", 0, 999999999, "1000",                                                                         \
       "kernels that take less run on the thread that makes the target task, if nothing has to be waited for; 0: none")  \
     X("WEIR_HOST_DELAY_US", 0, 999999, "0",                                                                            \
       "for tests: longest random delay before a CPU device runs a piece of work")                                      \

@@ -80,7 +80,7 @@ int weir__host_backend_create(uint32_t devices, void **backend_out)
         .devices = devices,
         .delay_us = (uint32_t)environment_number("WEIR_HOST_DELAY_US", 0, 999999),
         .delay_seed = environment_number("WEIR_HOST_DELAY_SEED", 0, ULONG_MAX),
-        .short_ns = (uint32_t)environment_number("WEIR_HOST_SHORT_NS", 1000, 999999),
+        .short_ns = (uint32_t)environment_number("WEIR_HOST_SHORT_NS", 1000, 999999999),
         .generation = atomic_load_explicit(&weir__host_generation, memory_order_relaxed),
     };
     *backend_out = backend;
