@@ -14,6 +14,7 @@
 #include "interop/learned.h"
 #include "interop/libomp.h"
 #include "interop/runtime.h"
+#include "interop/shim.h"
 #include "interop/siblings.h"
 
 /*
@@ -27,6 +28,7 @@ struct trailer {
     struct weir__siblings *siblings;
     weir__task_routine destructors; /* the compiler's, or NULL */
     bool waits;                     /* its constructs do, nowait or not */
+    bool is_tied;
 };
 
 /* The task that this thread allocated last, and how it may be followed. */
@@ -47,15 +49,20 @@ static void finished(struct weir__siblings *siblings, struct weir_task *node)
     atomic_fetch_sub_explicit(&siblings->hosted, 1, memory_order_relaxed); /* a hint */
 }
 
+static int32_t ended(int32_t gtid, void *arg);
+
 /* Around the compiler's routine. The task may be gone when that has returned: it is untied and goes on elsewhere. */
 static int32_t run(int32_t gtid, void *arg)
 {
     struct trailer trailer = *trailer_of(arg);
     struct weir__frame frame;
+    /* libomp copies the tasks of a taskloop, and with them a thunk that we have not seen. */
+    bool waits_here = trailer.is_tied && (weir__task_routine)((struct weir__abi_task *)arg)->destructors != ended;
     weir__frame_enter(&frame, gtid, false);
     bool waited = weir__construct_set_waits(trailer.waits);
     int32_t result = trailer.routine(gtid, arg);
     (void)weir__construct_set_waits(waited);
+    if (waits_here) weir__shim_end_task(gtid, true);
     weir__frame_leave(&frame, gtid);
     return result;
 }
@@ -67,7 +74,23 @@ static int32_t ended(int32_t gtid, void *arg)
     struct trailer trailer = *trailer_of(arg);
     int32_t result = trailer.destructors ? trailer.destructors(gtid, arg) : 0;
     if (trailer.node) finished(trailer.siblings, trailer.node);
+    weir__shim_end_task(gtid, trailer.is_tied);
     return result;
+}
+
+/* The compiler may have put its own thunk there since. */
+static void ended_set(struct weir__abi_task *task)
+{
+    if ((weir__task_routine)task->destructors == ended) return;
+    trailer_of(task)->destructors = (weir__task_routine)task->destructors;
+    task->destructors = (void *)ended;
+}
+
+void weir__host_task_prepare(struct weir__abi_task *task)
+{
+    if (newest.task != task) return; /* not known to be one of ours */
+    ended_set(task);
+    newest.task = NULL;
 }
 
 struct weir__abi_task *weir__host_task_alloc(struct weir__abi_ident *where, int32_t gtid, int32_t flags, size_t bytes,
@@ -77,7 +100,7 @@ struct weir__abi_task *weir__host_task_alloc(struct weir__abi_ident *where, int3
     struct weir__abi_task *task =
         weir__libomp()->task_alloc(where, gtid, flags | WEIR__ABI_TASK_DESTRUCTORS, more, shareds ? shareds : 1, run);
     if (!task) return NULL;
-    *trailer_of(task) = (struct trailer){.routine = entry, .waits = waits};
+    *trailer_of(task) = (struct trailer){.routine = entry, .waits = waits, .is_tied = flags & WEIR__ABI_TASK_TIED};
     task->destructors = (void *)ended; /* the compiler's, if it has some, take its place until the task is submitted */
     newest.task = task;
     newest.is_detachable = flags & WEIR__ABI_TASK_DETACHABLE;
@@ -139,12 +162,15 @@ struct gate {
 static void complete(struct gate *gate, int32_t gtid)
 {
     const struct weir__libomp *libomp = weir__libomp();
+    struct weir__siblings *siblings = gate->siblings;
     if (gate->event)
         libomp->fulfill_event(gate->event);
     else if (gtid == ANY_THREAD)
         libomp->proxy_completed(&gate->task);
     else
         libomp->own_proxy_completed(gtid, &gate->task);
+    /* Release: pairs with the acquire of the generating task's end: libomp has been told. */
+    atomic_fetch_sub_explicit(&siblings->closed, 1, memory_order_release);
 }
 
 static void gate_open(struct weir_task *node, int status, void *arg)
@@ -200,6 +226,7 @@ static void gate_make(struct weir__abi_ident *where, int32_t gtid, struct weir__
                                           sizeof *gate, 0, weir__libomp_nothing);
     if (!gate) weir__fatal("out of memory");
     gate->siblings = siblings;
+    atomic_fetch_add_explicit(&siblings->closed, 1, memory_order_relaxed); /* of the generating thread */
     gate->event = detached ? libomp->completion_event(where, gtid, &gate->task) : NULL;
     struct weir__abi_depend out = {.base = weir__siblings_token(siblings), .bytes = 1, .flags = WEIR__ABI_DEPEND_INOUT};
     *token = out;
@@ -252,9 +279,7 @@ static int32_t hand_over(struct weir__abi_ident *where, int32_t gtid, struct wei
         struct trailer *trailer = trailer_of(task);
         trailer->node = node;
         trailer->siblings = siblings;
-        if ((weir__task_routine)task->destructors != ended)
-            trailer->destructors = (weir__task_routine)task->destructors;
-        task->destructors = (void *)ended;
+        ended_set(task);
         return libomp->task_with_deps(where, gtid, task, list->n, list->at, 0, NULL);
     }
     struct weir__abi_depend end = {.base = (intptr_t)task, .bytes = 1, .flags = WEIR__ABI_DEPEND_INOUT};

@@ -23,6 +23,8 @@ struct weir__siblings;
  * nowait or not: they map what other tasks of the thread use, too (in_reduction). */
 struct weir__abi_task *weir__host_task_alloc(struct weir__abi_ident *where, int32_t gtid, int32_t flags, size_t bytes,
                                              size_t shareds, int32_t (*entry)(int32_t gtid, void *task), bool waits);
+/* A task without dependences is about to be handed to libomp: its end will be noticed. */
+void weir__host_task_prepare(struct weir__abi_task *task);
 /* __kmpc_omp_task_with_deps(). May run the task, as libomp does. */
 int32_t weir__host_task_submit(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task, int32_t n,
                                struct weir__abi_depend *depends, int32_t nnoalias, struct weir__abi_depend *noalias);

@@ -42,6 +42,7 @@ static void tasks(uint64_t here)
     fprintf(stderr, "weir: tasks of the host with dependences\n");
     LINE("in all", get(&n.hosted));
     LINE("that had to wait for target tasks", get(&n.gates));
+    LINE("ends of tasks that waited for target tasks they had made", get(&n.orphans));
     LINE("waits of the host for target tasks", get(&n.waits));
 }
 

@@ -65,6 +65,7 @@ struct weir__task_counts {
     _Atomic uint64_t interop;  /* interop constructs with nowait that were made tasks */
     _Atomic uint64_t gated;    /* …behind tasks of the host that had not finished: foreign work waits at a gate */
     _Atomic uint64_t ungated;  /* …: the host waited, the device has no gates */
+    _Atomic uint64_t orphans;  /* tasks of the host that ended with target tasks of theirs in flight, and waited for them */
     _Atomic uint64_t waits;    /* of the generating thread for target tasks that were not complete */
 };
 

@@ -121,6 +121,30 @@ void weir__shim_settle(struct weir__abi_ident *where, int32_t gtid)
     weir__siblings_leave(siblings);
 }
 
+/* Are its target tasks complete, and has libomp all its tasks of the host that waited for some? */
+static bool has_ended(void *arg)
+{
+    const struct weir__siblings *siblings = arg;
+    for (const struct weir__anchor *anchor = siblings->anchor; anchor; anchor = weir__anchor_outer(anchor))
+        if (!weir__anchor_is_idle(anchor)) return false;
+    return !atomic_load_explicit(&siblings->closed, memory_order_acquire); /* pairs with complete() in host_task.c */
+}
+
+void weir__shim_end_task(int32_t gtid, bool is_tied)
+{
+    struct weir__siblings *siblings = weir__siblings_find(gtid);
+    if (!siblings) return;
+    /* Relaxed: a hint; its own tasks of the host are counted. */
+    if (!has_ended(siblings) && (is_tied || !atomic_load_explicit(&siblings->hosted, memory_order_relaxed))) {
+        weir__count(&weir__runtime_thread()->counts.orphans);
+        settle(siblings, NULL, gtid, has_ended, siblings, false);
+        /* In a team of one libomp runs what they wait for in its own waits only. */
+        while (!has_ended(siblings)) weir__libomp()->taskwait(NULL, gtid);
+    }
+    weir__anchor_release(siblings, gtid, true);
+    weir__siblings_leave(siblings);
+}
+
 void weir__shim_drain(void)
 {
     if (weir__shim_is_on()) weir__shim_settle(NULL, weir__libomp()->global_thread_num(NULL));
@@ -267,7 +291,10 @@ WEIR__EXPORT struct weir__abi_task *__kmpc_omp_target_task_alloc(struct weir__ab
 
 WEIR__EXPORT int32_t __kmpc_omp_task(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task)
 {
-    if (!weir__target_task_is(task)) return weir__libomp()->task(where, gtid, task);
+    if (!weir__target_task_is(task)) {
+        weir__host_task_prepare(task);
+        return weir__libomp()->task(where, gtid, task);
+    }
     weir__target_task_submit(where, gtid, task, 0, NULL, 0, NULL);
     return 0;
 }
@@ -280,8 +307,10 @@ WEIR__EXPORT int32_t __kmpc_omp_task_with_deps(struct weir__abi_ident *where, in
         weir__target_task_submit(where, gtid, task, n, depends, nnoalias, noalias);
         return 0;
     }
-    if (!weir__shim_is_on() || n + nnoalias <= 0)
+    if (!weir__shim_is_on() || n + nnoalias <= 0) {
+        weir__host_task_prepare(task);
         return weir__libomp()->task_with_deps(where, gtid, task, n, depends, nnoalias, noalias);
+    }
     return weir__host_task_submit(where, gtid, task, n, depends, nnoalias, noalias);
 }
 

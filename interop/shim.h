@@ -27,6 +27,13 @@ bool weir__shim_is_own(const void *address);
 void weir__shim_settle(struct weir__abi_ident *where, int32_t gtid);
 
 /*
+ * The explicit task that the calling thread executes ends: wait for its target tasks, which libomp's barriers would not
+ * do behind it. Not for those of an untied task that has tasks of the host, too: which threads may run these depends on
+ * the tied tasks that lie under it on this thread's stack. BLOCKS; runs tasks.
+ */
+void weir__shim_end_task(int32_t gtid, bool is_tied);
+
+/*
  * Wait as a task of the host with these dependences would that is executed where it is made: until all that come before
  * it are complete, here and in libomp; and until @after is, if that is not NULL. The list stays as it is. BLOCKS; runs
  * tasks.

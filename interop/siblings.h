@@ -26,6 +26,7 @@ struct weir__siblings {
     struct weir_scope *scope;
     struct weir__anchor *anchor; /* the generating thread's: of the innermost taskgroup */
     bool let_go;                 /* the generating thread's: others complete, or have completed, one of its proxies */
+    _Atomic uint32_t closed;     /* gates of host_task.c that libomp still waits for */
     _Atomic uint32_t hosted;     /* tasks of libomp in the scope that have not finished */
     uint64_t token, first_token; /* the generating thread's: see weir__siblings_token() */
     /* Gates of host_task.c that the generating task, which waits, is to open; WEIR__GATES_CLOSED: it does not wait. */

@@ -12,6 +12,7 @@
 #include "interop/learned.h"
 #include "interop/libomp.h"
 #include "interop/runtime.h"
+#include "interop/shim.h"
 #include "interop/siblings.h"
 
 /*
@@ -173,6 +174,7 @@ static void bracket_open(struct weir__target_task *task, int32_t gtid)
 
 static void bracket_close(struct weir__target_task *task, int32_t gtid)
 {
+    weir__shim_end_task(gtid, true);
     weir__libomp()->task_complete_if0(NULL, gtid, task->bracket);
     task->bracket = NULL;
 }

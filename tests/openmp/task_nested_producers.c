@@ -5,7 +5,8 @@
 // not yet: OMP_TARGET_OFFLOAD=DISABLED, where libomp alone runs the tasks and now and then asserts (kmp_tasking.cpp:3248)
 // run: OMP_WAIT_POLICY=passive KMP_BLOCKTIME=0 => PASS
 // preload only: OMP_THREAD_LIMIT=2 => PASS
-// not yet: STRICT=1
+// preload only: STRICT=1 => PASS
+// preload only: STRICT=1 KMP_BLOCKTIME=0 => PASS
 #include "task_check.h"
 
 enum { PRODUCERS = 8, CELLS = 3, LENGTH = 20 };
