@@ -383,3 +383,35 @@ Test(emulator_memory, stream_ordered)
     OK(cuCtxSynchronize());
     rig_stop(rig);
 }
+
+/* Stream-ordered memory in another stream needs an event behind its allocation, and one behind the use to be freed. */
+Test(emulator_memory, order_between_streams)
+{
+    struct rig rig = rig_start((struct setting[]){{"stopped", 1}, {NULL, 0}});
+    void *a = rig_stream(), *b = rig_stream(), *c = rig_stream(), *event = rig_event(), *second = rig_event();
+    uint64_t address;
+    OK(cuMemAllocAsync(&address, 8, a));
+    OK(cuMemsetD8Async(address, 0, 8, a));
+    OK(cuMemsetD8Async(address, 0, 8, b));
+    rig_expect_report("without an order behind its allocation");
+    OK(cuEventRecord(event, a));
+    OK(cuStreamWaitEvent(b, event, 0));
+    OK(cuMemsetD8Async(address, 0, 8, b));
+    OK(cuEventRecord(second, b));
+    OK(cuStreamWaitEvent(c, second, 0)); /* through b behind a */
+    OK(cuMemsetD8Async(address, 0, 8, c));
+    cr_assert_eq(emulator_report_count(), 0);
+    OK(cuMemFreeAsync(address, b));
+    rig_expect_report("freed without an order behind its use");
+    OK(cuMemAllocAsync(&address, 8, a));
+    emulator_start(0);
+    OK(cuStreamSynchronize(a)); /* the host knows */
+    OK(cuMemsetD8Async(address, 0, 8, b));
+    OK(cuMemFreeAsync(address, b));
+    OK(cuCtxSynchronize());
+    void *streams[] = {a, b, c};
+    for (int i = 0; i < 3; i++) OK(cuStreamDestroy_v2(streams[i]));
+    OK(cuEventDestroy_v2(event));
+    OK(cuEventDestroy_v2(second));
+    rig_stop(rig);
+}

@@ -40,7 +40,9 @@ struct timeline *emulator__timeline_create(void)
 
 void emulator__timeline_release(struct timeline *timeline)
 {
-    if (timeline && --timeline->references == 0) free(timeline);
+    if (!timeline || --timeline->references) return;
+    free(timeline->known.entries);
+    free(timeline);
 }
 
 struct point emulator__point_retain(struct point point)
@@ -264,16 +266,22 @@ static struct point tail_of(const struct stream *stream)
     return (struct point){stream->timeline, stream->timeline->submitted};
 }
 
+static void follow(struct stream *stream, const struct stream *other, struct operation *operation)
+{
+    emulator__operation_after(operation, tail_of(other));
+    emulator__clock_follow(stream->timeline, other->timeline);
+}
+
 /* The legacy stream comes after all blocking streams of its context, and they come after it. */
 static void order_with_legacy(struct stream *stream, struct operation *operation)
 {
     struct context *context = stream->object.context;
     if (stream != context->legacy) {
-        if (stream->is_blocking) emulator__operation_after(operation, tail_of(context->legacy));
+        if (stream->is_blocking) follow(stream, context->legacy, operation);
         return;
     }
     for (struct stream *other = context->streams; other; other = other->context_next)
-        if (other->is_blocking && other != stream) emulator__operation_after(operation, tail_of(other));
+        if (other->is_blocking && other != stream) follow(stream, other, operation);
 }
 
 struct point emulator__submit(struct stream *stream, struct operation *operation)
@@ -287,6 +295,7 @@ struct point emulator__submit(struct stream *stream, struct operation *operation
     operation->at = (struct point){stream->timeline, ++stream->timeline->submitted};
     emulator__point_retain(operation->at);
     struct point at = operation->at;
+    for (unsigned i = 0; i < operation->held_count; i++) emulator__order_use(operation->held[i], at);
     if (!operation->over) operation->over = just_free;
     *queue->tail = operation;
     queue->tail = &operation->next;

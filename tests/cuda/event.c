@@ -13,6 +13,7 @@ struct event {
     bool is_recorded;
     struct point point;
     struct stamp *stamp;
+    struct clock known; /* what its record came after */
 };
 
 /* When a record was reached; kept by the event and by the operation. */
@@ -53,6 +54,7 @@ void emulator__event_free(struct object *object)
     emulator__handle_destroy(object);
     emulator__timeline_release(event->point.timeline);
     release_stamp(event->stamp);
+    free(event->known.entries);
     free(event);
 }
 
@@ -102,6 +104,7 @@ int emulator__cuEventRecordWithFlags(void *handle, void *stream_handle, unsigned
     event->point = point;
     event->stamp = stamp;
     event->is_recorded = true;
+    emulator__clock_snapshot(&event->known, stream->timeline);
     return 0;
 }
 
@@ -121,6 +124,7 @@ int emulator__cuStreamWaitEvent(void *stream_handle, void *handle, unsigned flag
     if (!event->is_recorded) emulator__report("waits for event %p, which was never recorded", handle);
     struct operation *wait = emulator__allocate(sizeof *wait);
     emulator__operation_after(wait, event->point);
+    emulator__clock_join(&stream->timeline->known, &event->known);
     emulator__submit(stream, wait);
     return 0;
 }

@@ -61,10 +61,18 @@ struct object {
     struct context *context;
 };
 
+struct clock {
+    unsigned count;
+    struct clock_entry {
+        uint64_t id, position;
+    } *entries;
+};
+
 /* Positions on an in-order line of operations. Kept by its stream and by every point on it. */
 struct timeline {
     unsigned references;
     uint64_t id, submitted, completed;
+    struct clock known;        /* what its later work comes after */
     struct operation *blocked; /* heads of queues that wait for it, by .blocked_next */
 };
 
@@ -157,8 +165,10 @@ struct range {
     bool is_async, is_freed; /* freed: cuMemFreeAsync was called, the operation is still to come */
     unsigned flags;
     unsigned references;
-    unsigned pending; /* operations in flight that name it */
-    struct point ready;
+    unsigned pending;   /* operations in flight that name it */
+    struct point ready; /* allocated or, if freed, given back */
+    struct point *uses; /* [use_count] of stream-ordered memory, the last one of each timeline */
+    unsigned use_count;
 };
 
 struct state {
@@ -260,6 +270,18 @@ bool emulator__device_is_busy(const struct device *device);
 /* Zeroed; ends the process if there is none: the emulator's own memory is not what is tested. */
 void *emulator__allocate(size_t bytes);
 
+/* ---- order.c ---- */
+
+void emulator__clock_join(struct clock *clock, const struct clock *other);
+/* All that @timeline's next operation would come after; the entries of @clock are used again. */
+void emulator__clock_snapshot(struct clock *clock, const struct timeline *timeline);
+/* Later work of @timeline comes after all that was submitted to @other. */
+void emulator__clock_follow(struct timeline *timeline, const struct timeline *other);
+/* Reports what is not ordered. */
+void emulator__order_use(struct range *range, struct point at);
+void emulator__order_free(struct range *range, struct timeline *timeline);
+void emulator__order_forget(struct range *range);
+
 /* ---- worker.c ---- */
 
 /* A queue whose head can run is ready. */
@@ -281,6 +303,11 @@ int emulator__stream_drain(struct stream *stream);
 /* ---- event.c ---- */
 
 void emulator__event_free(struct object *object);
+
+/* ---- value.c ---- */
+
+/* Names the waits for values that are not over. */
+void emulator__values_report(void);
 
 /* ---- guard.c ---- */
 

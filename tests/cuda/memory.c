@@ -61,6 +61,7 @@ void emulator__range_release(struct range *range)
 {
     if (--range->references) return;
     emulator__timeline_release(range->ready.timeline);
+    emulator__order_forget(range);
     if (range->kind == PINNED_RANGE) free((void *)(uintptr_t)range->base); /* not earlier: it may be in use */
     free(range);
 }

@@ -178,6 +178,7 @@ int emulator__cuMemFreeAsync(uint64_t address, void *handle)
     struct free_operation *what = emulator__allocate(sizeof *what);
     what->operation.over = free_over;
     what->range = range;
+    emulator__order_free(range, stream->timeline);
     range->is_freed = true;
     range->references++;
     struct point before = range->ready;

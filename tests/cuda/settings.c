@@ -143,6 +143,8 @@ size_t emulator_reports_take(void)
 
 void emulator__shut_down_locked(void)
 {
+    if (emulator__state.is_shut_down) return;
+    emulator__values_report();
     emulator__state.is_shut_down = true;
     emulator__guard_open_all();
 }

@@ -12,9 +12,13 @@
 
 struct value_operation {
     struct operation operation;
+    struct value_operation *next; /* of the waits that run */
+    uint64_t stream;              /* its number */
     uint64_t address, value;
     unsigned bytes, flags;
 };
+
+static struct value_operation *waits;
 
 static bool is_reached(const struct value_operation *what)
 {
@@ -38,13 +42,26 @@ static int run_wait(struct operation *operation)
 {
     const struct timespec pause = {.tv_nsec = LOOK_EVERY_NS};
     struct value_operation *what = (struct value_operation *)operation;
-    for (bool is_over = false; !is_over && !is_reached(what);) {
+    pthread_mutex_lock(&emulator__state.lock);
+    what->next = waits;
+    waits = what;
+    while (!operation->context->error && !emulator__state.is_shut_down && !is_reached(what)) {
+        pthread_mutex_unlock(&emulator__state.lock);
         nanosleep(&pause, NULL);
         pthread_mutex_lock(&emulator__state.lock);
-        is_over = operation->context->error || emulator__state.is_shut_down;
-        pthread_mutex_unlock(&emulator__state.lock);
     }
+    struct value_operation **link = &waits;
+    while (*link != what) link = &(*link)->next;
+    *link = what->next;
+    pthread_mutex_unlock(&emulator__state.lock);
     return 0;
+}
+
+void emulator__values_report(void)
+{
+    for (struct value_operation *wait = waits; wait; wait = wait->next)
+        emulator__report("at the end stream %llu still waits for a value at %#llx", (unsigned long long)wait->stream,
+                         (unsigned long long)wait->address);
 }
 
 static int run_write(struct operation *operation)
@@ -80,6 +97,7 @@ static int submit(void *handle, uint64_t address, uint64_t value, unsigned bytes
     struct value_operation *what = emulator__allocate(sizeof *what);
     *what = (struct value_operation){.address = address, .value = value, .bytes = bytes, .flags = flags};
     what->operation.run = is_wait ? run_wait : run_write;
+    what->stream = stream->id;
     emulator__operation_hold(&what->operation, range);
     if (range->kind == MODULE_RANGE) what->operation.opens = 1u << range->device->ordinal;
     emulator__submit(stream, &what->operation);
