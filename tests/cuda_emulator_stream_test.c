@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #define STOPPED ((struct setting[]){{"stopped", 1}, {"free_blocks", 0}, {NULL, 0}})
 
@@ -402,4 +403,78 @@ Test(emulator_stream, injected_fault)
     OK(cuDevicePrimaryCtxRelease_v2(0));
     cr_assert_eq(emulator_report_count(), 0);
     (void)rig;
+}
+
+/* Synchronous copies go through the default stream, which non-blocking streams do not hold up. */
+Test(emulator_stream, synchronous_copy_beside_a_non_blocking_stream)
+{
+    struct rig rig = rig_start((struct setting[]){{"queues", 0}, {NULL, 0}});
+    int64_t *memory = pinned();
+    atomic_int *flag = (atomic_int *)(memory + 8);
+    void *stream = rig_stream();
+    uint64_t address = rig_alloc(8);
+    rig_launch(rig_function(rig, "wait_for"), stream, (uintptr_t)flag, address, 1);
+    memory[0] = 5;
+    OK(cuMemcpyHtoD_v2(address, memory, 8));
+    cr_assert_eq(rig_read(address), 5);
+    atomic_store(flag, 1);
+    OK(cuStreamSynchronize(stream));
+    cr_assert_eq(rig_read(address), 1);
+    OK(cuStreamDestroy_v2(stream));
+    OK(cuMemFree_v2(address));
+    OK(cuMemFreeHost(memory));
+    rig_stop(rig);
+}
+
+static void *synchronize(void *arg)
+{
+    void **all = arg;
+    cuCtxSetCurrent(all[0]);
+    all[2] = (void *)(uintptr_t)cuEventSynchronize(all[1]);
+    cuCtxSetCurrent(NULL);
+    return NULL;
+}
+
+/* Who synchronises on an event waits for its state at the call, though it is recorded anew meanwhile. */
+Test(emulator_stream, recorded_anew_while_a_thread_waits)
+{
+    struct rig rig = rig_start(NULL);
+    int64_t *memory = pinned();
+    atomic_int *flags = (atomic_int *)(memory + 8);
+    void *stream = rig_stream(), *event = rig_event(), *wait_for = rig_function(rig, "wait_for");
+    void *all[3] = {rig.context, event, (void *)1};
+    pthread_t thread;
+    rig_launch(wait_for, stream, (uintptr_t)&flags[0], 0, 0);
+    OK(cuEventRecord(event, stream));
+    pthread_create(&thread, NULL, synchronize, all);
+    while (!emulator_calls("cuEventSynchronize")) continue;
+    rig_launch(wait_for, stream, (uintptr_t)&flags[1], 0, 0);
+    OK(cuEventRecord(event, stream));
+    atomic_store(&flags[0], 1);
+    pthread_join(thread, NULL); /* the second kernel is still running */
+    cr_assert_null(all[2]);
+    cr_assert_eq(cuEventQuery(event), CUDA_NOT_READY);
+    atomic_store(&flags[1], 1);
+    OK(cuEventSynchronize(event));
+    OK(cuEventDestroy_v2(event));
+    OK(cuStreamDestroy_v2(stream));
+    OK(cuMemFreeHost(memory));
+    rig_stop(rig);
+}
+
+static void sleep_a_while(void *arg)
+{
+    (void)arg;
+    usleep(20000);
+}
+
+Test(emulator_stream, long_host_function_is_reported)
+{
+    struct rig rig = rig_start((struct setting[]){{"host_limit_ms", 10}, {NULL, 0}});
+    void *stream = rig_stream();
+    OK(cuLaunchHostFunc(stream, sleep_a_while, NULL));
+    OK(cuStreamSynchronize(stream));
+    rig_expect_report("a host function took");
+    OK(cuStreamDestroy_v2(stream));
+    rig_stop(rig);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * Device memory that the host cannot touch. Each device has one file in memory, mapped twice: at the addresses that the
- * program sees, without any right, and elsewhere for copies and sets. While a kernel runs, the first mapping of its
- * device and of the peers that its context may use is opened, for all threads of the process: rights per thread would
- * need protection keys, which many processors lack. So a forgotten copy is a crash unless a kernel happens to run at
- * that moment. The variables of a module lie in the image that the dynamic loader mapped; their pages are opened and
- * closed likewise, but not those that the loader itself reads.
+ * program sees, without any right, and elsewhere for copies and sets. While a kernel runs or is about to, the first
+ * mapping of its device and of the peers that its context may use is opened, for all threads of the process: rights per
+ * thread would need protection keys, which many processors lack. So a forgotten copy is a crash unless a kernel happens
+ * to run at that moment. The variables of a module lie in the image that the dynamic loader mapped; their pages are
+ * opened and closed likewise, but not those that the loader itself reads.
  *
  * A fault in a kernel ends it with the sticky error of the device, elsewhere it names the address and is passed on.
  */

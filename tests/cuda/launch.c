@@ -13,12 +13,17 @@
 
 #define MAX_ARGUMENTS 512 /* 4096 bytes */
 
+struct arguments {
+    uint32_t count;
+    uint64_t values[MAX_ARGUMENTS];
+};
+
 struct launch_operation {
     struct operation operation;
     struct emulator_launch launch;
     struct function *function;
     uint32_t count;
-    uint64_t arguments[MAX_ARGUMENTS];
+    uint64_t arguments[];
 };
 
 static _Thread_local const struct emulator_launch *running __attribute__((tls_model("initial-exec")));
@@ -64,20 +69,21 @@ static void launch_over(struct operation *operation, int status)
 
 /* ---- arguments ---- */
 
-static int read_array(const struct function *function, void **arguments, struct launch_operation *what)
+static int read_array(const struct function *function, void **arguments, struct arguments *to)
 {
     static void *none[] = {NULL};
     if (!arguments) arguments = none;
     uint32_t limit = function->sizes ? function->size_count : MAX_ARGUMENTS;
-    for (; arguments[what->count]; what->count++) {
-        uint32_t i = what->count;
+    for (; arguments[to->count]; to->count++) {
+        uint32_t i = to->count;
         if (i == limit || (function->sizes && function->sizes[i] > 8)) return CUDA_LAUNCH_OUT_OF_RESOURCES;
-        memcpy(&what->arguments[i], arguments[i], function->sizes ? function->sizes[i] : 8);
+        to->values[i] = 0;
+        memcpy(&to->values[i], arguments[i], function->sizes ? function->sizes[i] : 8);
     }
-    return !function->sizes || what->count == limit ? 0 : CUDA_LAUNCH_OUT_OF_RESOURCES;
+    return !function->sizes || to->count == limit ? 0 : CUDA_LAUNCH_OUT_OF_RESOURCES;
 }
 
-static int read_buffer(const struct function *function, const char *buffer, size_t bytes, struct launch_operation *what)
+static int read_buffer(const struct function *function, const char *buffer, size_t bytes, struct arguments *to)
 {
     size_t place = 0;
     uint32_t count = function->sizes ? function->size_count : (uint32_t)(bytes / 8);
@@ -86,14 +92,15 @@ static int read_buffer(const struct function *function, const char *buffer, size
         size_t size = function->sizes ? function->sizes[i] : 8;
         place = (place + size - 1) & ~(size - 1);
         if (size > 8 || place + size > bytes) return CUDA_LAUNCH_OUT_OF_RESOURCES;
-        memcpy(&what->arguments[i], buffer + place, size);
+        to->values[i] = 0;
+        memcpy(&to->values[i], buffer + place, size);
         place += size;
     }
-    what->count = count;
+    to->count = count;
     return place == bytes ? 0 : CUDA_LAUNCH_OUT_OF_RESOURCES;
 }
 
-static int read_extra(const struct function *function, void **extra, struct launch_operation *what)
+static int read_extra(const struct function *function, void **extra, struct arguments *to)
 {
     const char *buffer = NULL;
     const size_t *bytes = NULL;
@@ -105,7 +112,7 @@ static int read_extra(const struct function *function, void **extra, struct laun
         else
             return CUDA_INVALID_VALUE;
     }
-    return buffer && bytes ? read_buffer(function, buffer, *bytes, what) : CUDA_INVALID_VALUE;
+    return buffer && bytes ? read_buffer(function, buffer, *bytes, to) : CUDA_INVALID_VALUE;
 }
 
 /* Device memory that the arguments name directly; what is reached through it is not known. */
@@ -136,6 +143,23 @@ static int check_size(const struct emulator_launch *launch, const struct functio
     return launch->shared_bytes > (unsigned)function->shared_limit ? CUDA_INVALID_VALUE : 0;
 }
 
+static struct launch_operation *new_operation(struct function *function, const struct emulator_launch *launch,
+                                              const struct arguments *arguments)
+{
+    struct context *context = function->object.context;
+    size_t bytes = arguments->count * sizeof *arguments->values;
+    struct launch_operation *what = emulator__allocate(sizeof *what + bytes);
+    what->launch = *launch;
+    what->launch.device = context->device->ordinal;
+    what->function = function;
+    what->count = arguments->count;
+    memcpy(what->arguments, arguments->values, bytes);
+    what->operation.run = run_kernel;
+    what->operation.over = launch_over;
+    what->operation.opens = 1u << context->device->ordinal | context->peers;
+    return what;
+}
+
 static int submit(void *handle, const struct emulator_launch *launch, void *stream_handle, void **arguments,
                   void **extra)
 {
@@ -153,18 +177,11 @@ static int submit(void *handle, const struct emulator_launch *launch, void *stre
     code = check_size(launch, function);
     if (!code) code = emulator__function_need(function);
     if (code) return code;
-    struct launch_operation *what = emulator__allocate(sizeof *what);
-    what->launch = *launch;
-    what->launch.device = context->device->ordinal;
-    what->function = function;
-    what->operation.run = run_kernel;
-    what->operation.over = launch_over;
-    what->operation.opens = 1u << context->device->ordinal | context->peers;
-    code = extra ? read_extra(function, extra, what) : read_array(function, arguments, what);
-    if (code) {
-        free(what);
-        return code;
-    }
+    struct arguments read;
+    read.count = 0;
+    code = extra ? read_extra(function, extra, &read) : read_array(function, arguments, &read);
+    if (code) return code;
+    struct launch_operation *what = new_operation(function, launch, &read);
     hold_ranges(what);
     function->module->pending++;
     emulator__submit(stream, &what->operation);

@@ -206,35 +206,4 @@ struct cuda_copy_attributes {
     unsigned flags;
 };
 
-struct cuda_kernel_node {
-    void *function;
-    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
-    void **arguments;
-    void **extra;
-    void *kernel, *context;
-};
-
-struct cuda_set_node {
-    uint64_t to;
-    size_t pitch;
-    unsigned value, element_bytes;
-    size_t width, height;
-};
-
-struct cuda_host_node {
-    void (*function)(void *);
-    void *arg;
-};
-
-struct cuda_instantiate {
-    uint64_t flags;
-    void *upload_stream, *failed_node;
-    int result;
-};
-
-struct cuda_update_info {
-    int result;
-    void *failed_node, *failed_from;
-};
-
 #endif

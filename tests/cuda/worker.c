@@ -51,15 +51,15 @@ static void run_head(struct queue *queue)
     uint64_t limit = (uint64_t)emulator__state.settings.delay_us;
     uint64_t delay_us = limit ? emulator__random(limit + 1) : 0;
     uint32_t opens = operation->opens;
+    bool is_dropped = operation->context->error && !operation->runs_in_error;
     int status = injected_fault(device);
-    emulator__memory_open(opens);
     pthread_mutex_unlock(&emulator__state.lock);
     delay(delay_us);
-    if (!status) status = operation->run(operation);
+    if (!status && !is_dropped) status = operation->run(operation);
     pthread_mutex_lock(&emulator__state.lock);
-    emulator__memory_close(opens);
     queue->is_running = false;
     emulator__queue_ran(queue, status);
+    emulator__memory_close(opens); /* not between two kernels of a chain: the next one has opened it */
 }
 
 static void *work(void *arg)
@@ -108,6 +108,7 @@ void emulator__worker_wake(struct queue *queue)
     bool is_host = queue->head->is_host;
     struct crew *crew = &crews[is_host];
     int64_t limit = is_host ? settings->host_workers : settings->workers;
+    emulator__memory_open(queue->head->opens);
     queue->is_listed = true;
     queue->ready_next = NULL;
     *crew->last = queue;
