@@ -28,6 +28,13 @@ Test(emulator_start, no_device)
     cr_assert_eq(cuInit(0), CUDA_NO_DEVICE);
 }
 
+Test(emulator_start, init_fails)
+{
+    emulator_fail("cuInit", 1, CUDA_UNKNOWN);
+    cr_assert_eq(cuInit(0), CUDA_UNKNOWN);
+    OK(cuInit(0));
+}
+
 /* After the driver's exit handler everything answers 4. */
 Test(emulator_start, after_shut_down)
 {

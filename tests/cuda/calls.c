@@ -110,7 +110,7 @@ static int enter(unsigned entry, enum class class, bool is_per_thread)
     emulator__call.entry = entry;
     counters[entry].calls++;
     all.calls++;
-    if (class == ANY) return 0;
+    if (class == ANY) return injected(&counters[entry]);
     if (emulator__in_host_function) {
         emulator__report("called in a host function");
         return CUDA_NOT_PERMITTED;

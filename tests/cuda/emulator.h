@@ -17,7 +17,7 @@
  */
 EMULATOR_API int64_t emulator_set(const char *name, int64_t value);
 
-/** The @nth call from now of @entry ("*": of any that needs cuInit) returns @code and does nothing else. 0 ends it. */
+/** The @nth call from now of @entry ("*": of any that needs cuInit) returns @code and does nothing else. 0: none. */
 EMULATOR_API void emulator_fail(const char *entry, uint64_t nth, int code);
 
 /** The @nth operation from now that runs on @device ends with the sticky error @code. 0 ends it. */
