@@ -78,6 +78,27 @@ static uint64_t context_switches;
 
 /* ---- before and after a call ---- */
 
+/* Calls that a capture in global mode does not bear in any thread. */
+static bool is_unsafe(unsigned entry)
+{
+    switch (entry) {
+    case ENTRY_cuMemAlloc_v2:
+    case ENTRY_cuMemFree_v2:
+    case ENTRY_cuMemHostAlloc:
+    case ENTRY_cuMemFreeHost:
+    case ENTRY_cuMemHostRegister_v2:
+    case ENTRY_cuMemHostUnregister:
+    case ENTRY_cuModuleUnload:
+    case ENTRY_cuEventQuery:
+    case ENTRY_cuEventSynchronize:
+    case ENTRY_cuStreamQuery:
+    case ENTRY_cuStreamSynchronize:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static int injected(struct counter *counter)
 {
     return counter->fail_in && --counter->fail_in == 0 ? counter->fail_code : 0;
@@ -116,6 +137,7 @@ static int enter(unsigned entry, enum class class, bool is_per_thread)
         return CUDA_NOT_PERMITTED;
     }
     int code = check_state(class);
+    if (!code && is_unsafe(entry)) code = emulator__capture_forbid_unsafe();
     if (code) return code;
     code = injected(&counters[entry]);
     int other = injected(&all);

@@ -369,7 +369,8 @@ int emulator__cuCtxGetDevice_v2(int *device, void *handle)
 
 int emulator__cuCtxSynchronize(void)
 {
-    return emulator__context_drain(emulator__call.context);
+    int code = emulator__capture_forbid_context(emulator__call.context);
+    return code ? code : emulator__context_drain(emulator__call.context);
 }
 
 int emulator__cuCtxSynchronize_v2(void *handle)

@@ -93,6 +93,7 @@ static struct copy_operation *new_operation(const struct copy *copy)
     struct copy_operation *what = emulator__allocate(sizeof *what);
     what->copy = *copy;
     what->operation.run = run_copy;
+    what->operation.bytes = sizeof *what;
     what->operation.over = copy_over;
     const struct copy_side *sides[] = {&copy->from, &copy->to};
     for (int i = 0; i < 2; i++) {
@@ -133,6 +134,10 @@ static int submit_async(struct stream *stream, struct copy *copy)
     if ((from_pageable || to_pageable) && emulator__state.settings.report_hidden_sync)
         emulator__report("an asynchronous copy names pageable memory");
     int code = 0;
+    if (stream->capture) { /* all memory is accessed when the node runs */
+        emulator__submit(stream, &new_operation(copy)->operation);
+        return 0;
+    }
     if (from_pageable && emulator__state.settings.pageable_blocks) code = emulator__stream_drain(stream);
     if (code) return code;
     struct copy_operation *what = new_operation(copy);
@@ -197,7 +202,8 @@ int emulator__copy_sync(struct copy *copy)
     struct stream *stream = emulator__stream_default(emulator__call.context);
     if (emulator__state.settings.report_legacy) emulator__report("stream 0 is used");
     if (!copy->width || !copy->height || !copy->depth) return 0;
-    int code = check(copy);
+    int code = emulator__capture_forbid_legacy(emulator__call.context);
+    if (!code) code = check(copy);
     return code ? code : submit_sync(stream, copy);
 }
 

@@ -286,6 +286,8 @@ static void order_with_legacy(struct stream *stream, struct operation *operation
 
 struct point emulator__submit(struct stream *stream, struct operation *operation)
 {
+    if (!operation->over) operation->over = just_free;
+    if (stream->capture) return emulator__capture_add(stream, operation);
     struct queue *queue = stream->queue;
     while (queue->length >= (uint64_t)emulator__state.settings.launch_queue && !stream->object.context->error)
         emulator__host_wait();
@@ -296,7 +298,6 @@ struct point emulator__submit(struct stream *stream, struct operation *operation
     emulator__point_retain(operation->at);
     struct point at = operation->at;
     for (unsigned i = 0; i < operation->held_count; i++) emulator__order_use(operation->held[i], at);
-    if (!operation->over) operation->over = just_free;
     *queue->tail = operation;
     queue->tail = &operation->next;
     queue->length++;

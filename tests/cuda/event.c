@@ -3,7 +3,7 @@
  * Events. A record takes a place in its stream and the event's state is that place from the call on; waits and queries
  * look at the state at their call, so that a later record does not move them.
  */
-#include "internal.h"
+#include "capture.h"
 
 #include <stdlib.h>
 
@@ -13,7 +13,9 @@ struct event {
     bool is_recorded;
     struct point point;
     struct stamp *stamp;
-    struct clock known; /* what its record came after */
+    struct clock known;      /* what its record came after */
+    struct capture *capture; /* that it was recorded in, and the nodes before it */
+    struct node_set *captured_at;
 };
 
 /* When a record was reached; kept by the event and by the operation. */
@@ -30,6 +32,14 @@ struct record_operation {
 static void release_stamp(struct stamp *stamp)
 {
     if (stamp && --stamp->references == 0) free(stamp);
+}
+
+static void forget_capture(struct event *event)
+{
+    emulator__capture_release(event->capture);
+    emulator__node_set_release(event->captured_at);
+    event->capture = NULL;
+    event->captured_at = NULL;
 }
 
 int emulator__cuEventCreate(void **handle, unsigned flags)
@@ -54,6 +64,7 @@ void emulator__event_free(struct object *object)
     emulator__handle_destroy(object);
     emulator__timeline_release(event->point.timeline);
     release_stamp(event->stamp);
+    forget_capture(event);
     free(event->known.entries);
     free(event);
 }
@@ -87,6 +98,13 @@ int emulator__cuEventRecordWithFlags(void *handle, void *stream_handle, unsigned
         emulator__report("event %p and stream %p are of different contexts", handle, stream_handle);
         return CUDA_INVALID_HANDLE;
     }
+    if (stream->capture) {
+        forget_capture(event);
+        event->capture = stream->capture;
+        event->capture->references++;
+        event->captured_at = emulator__node_set_join(stream->captured_at, NULL);
+        return 0;
+    }
     struct record_operation *record = emulator__allocate(sizeof *record);
     struct stamp *stamp = emulator__allocate(sizeof *stamp);
     stamp->references = 2;
@@ -104,6 +122,7 @@ int emulator__cuEventRecordWithFlags(void *handle, void *stream_handle, unsigned
     event->point = point;
     event->stamp = stamp;
     event->is_recorded = true;
+    forget_capture(event);
     emulator__clock_snapshot(&event->known, stream->timeline);
     return 0;
 }
@@ -111,6 +130,27 @@ int emulator__cuEventRecordWithFlags(void *handle, void *stream_handle, unsigned
 int emulator__cuEventRecord(void *event, void *stream)
 {
     return emulator__cuEventRecordWithFlags(event, stream, 0);
+}
+
+/* A wait that has to do with a capture: the stream is led into it, or the wait does not belong there. */
+static int wait_in_capture(struct stream *stream, struct event *event)
+{
+    bool is_captured = event->capture && event->capture->is_active;
+    if (!is_captured) {
+        emulator__capture_invalidate(stream->capture);
+        return CUDA_CAPTURE_ISOLATION;
+    }
+    if (stream->capture && stream->capture != event->capture) {
+        emulator__capture_invalidate(stream->capture);
+        emulator__capture_invalidate(event->capture);
+        return CUDA_CAPTURE_MERGE;
+    }
+    if (stream == stream->object.context->legacy) {
+        emulator__capture_invalidate(event->capture);
+        return CUDA_CAPTURE_IMPLICIT;
+    }
+    emulator__capture_follow(stream, event->capture, event->captured_at);
+    return 0;
 }
 
 int emulator__cuStreamWaitEvent(void *stream_handle, void *handle, unsigned flags)
@@ -121,6 +161,7 @@ int emulator__cuStreamWaitEvent(void *stream_handle, void *handle, unsigned flag
     if (!event) return CUDA_INVALID_HANDLE;
     struct stream *stream = emulator__stream_find(stream_handle, &code);
     if (!stream) return code;
+    if (stream->capture || (event->capture && event->capture->is_active)) return wait_in_capture(stream, event);
     if (!event->is_recorded) emulator__report("waits for event %p, which was never recorded", handle);
     struct operation *wait = emulator__allocate(sizeof *wait);
     emulator__operation_after(wait, event->point);
@@ -129,11 +170,20 @@ int emulator__cuStreamWaitEvent(void *stream_handle, void *handle, unsigned flag
     return 0;
 }
 
+/* And then the capture has come to an end. */
+static bool is_captured(struct event *event)
+{
+    if (!event->capture || !event->capture->is_active) return false;
+    emulator__capture_invalidate(event->capture);
+    return true;
+}
+
 int emulator__cuEventQuery(void *handle)
 {
     struct event *event = emulator__handle_find(handle, EVENT);
     if (!event) return CUDA_INVALID_HANDLE;
     if (event->object.context->error) return event->object.context->error;
+    if (is_captured(event)) return CUDA_CAPTURED_EVENT;
     return emulator__point_is_complete(event->point) ? 0 : CUDA_NOT_READY;
 }
 
@@ -141,6 +191,7 @@ int emulator__cuEventSynchronize(void *handle)
 {
     struct event *event = emulator__handle_find(handle, EVENT);
     if (!event) return CUDA_INVALID_HANDLE;
+    if (is_captured(event)) return CUDA_CAPTURED_EVENT;
     return emulator__point_wait(event->point, event->object.context);
 }
 

@@ -52,7 +52,7 @@ struct settings {
 
 /* ---- objects ---- */
 
-enum kind { FREE_SLOT, CONTEXT, STREAM, EVENT, MODULE, FUNCTION, POOL, LIBRARY, KERNEL };
+enum kind { FREE_SLOT, CONTEXT, STREAM, EVENT, MODULE, FUNCTION, POOL, LIBRARY, KERNEL, GRAPH, GRAPH_EXEC };
 
 /* What a handle names. @context is NULL for what belongs to a device or to the process. */
 struct object {
@@ -93,7 +93,9 @@ struct operation {
     uint32_t opens;      /* devices whose memory must be accessible at its own addresses, a bit each */
     struct range **held; /* [held_count] ranges that it names */
     unsigned held_count;
-    bool runs_in_error; /* a callback */
+    bool runs_in_error;                          /* a callback */
+    size_t bytes;                                /* of the whole operation, if it can be a node of a graph */
+    void (*copied)(struct operation *operation); /* a node was copied to be run */
     /* Without the lock. NULL: takes no time. Returns a sticky error or 0. */
     int (*run)(struct operation *operation);
     /* With the lock, when it is over or was dropped with the error of its context. Frees the operation. */
@@ -117,7 +119,9 @@ struct stream {
     int priority;
     uint64_t id;
     bool is_destroyed, is_blocking;
-    uint64_t thread;             /* the owner's number for a per-thread stream */
+    uint64_t thread;         /* the owner's number for a per-thread stream */
+    struct capture *capture; /* that it is part of, and the nodes that it is at */
+    struct node_set *captured_at;
     struct stream *context_next; /* destroyed ones included: legacy work waits for them */
 };
 
@@ -289,7 +293,27 @@ void emulator__worker_wake(struct queue *queue);
 /* Called by a worker: the head of @queue has run. */
 void emulator__queue_ran(struct queue *queue, int status);
 
+/* ---- capture.c, graph.c ---- */
+
+/* Instead of a submission; the operation becomes a node. */
+struct point emulator__capture_add(struct stream *stream, struct operation *operation);
+/*
+ * What a capture does not allow invalidates it; these return the error, or 0 if nothing captures: for a use of @stream
+ * itself, of all of a context, of the legacy stream, and for calls that are unsafe beside a capture.
+ */
+int emulator__capture_forbid(struct stream *stream);
+int emulator__capture_forbid_context(struct context *context);
+int emulator__capture_forbid_legacy(struct context *context);
+int emulator__capture_forbid_unsafe(void);
+/* Whether the stream's capture is invalidated. */
+int emulator__capture_status(const struct stream *stream);
+/* A new handle. */
+struct graph_body;
+void *emulator__graph_of(struct graph_body *body);
+
 /* ---- stream.c ---- */
+
+uint64_t emulator__thread_number(void);
 
 /* The stream that a handle means, 0, 1 and 2 included; NULL with *code set. */
 struct stream *emulator__stream_find(const void *handle, int *code);

@@ -67,6 +67,11 @@ static void launch_over(struct operation *operation, int status)
     emulator__operation_free(operation);
 }
 
+static void launch_copied(struct operation *operation)
+{
+    ((struct launch_operation *)operation)->function->module->pending++;
+}
+
 /* ---- arguments ---- */
 
 static int read_array(const struct function *function, void **arguments, struct arguments *to)
@@ -154,6 +159,8 @@ static struct launch_operation *new_operation(struct function *function, const s
     what->function = function;
     what->count = arguments->count;
     memcpy(what->arguments, arguments->values, bytes);
+    what->operation.bytes = sizeof *what + bytes;
+    what->operation.copied = launch_copied;
     what->operation.run = run_kernel;
     what->operation.over = launch_over;
     what->operation.opens = 1u << context->device->ordinal | context->peers;

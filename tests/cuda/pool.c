@@ -129,7 +129,8 @@ static int allocate(uint64_t *address, size_t bytes, struct pool *pool, void *ha
     if (!address || !bytes) return CUDA_INVALID_VALUE;
     if (!emulator__state.settings.pools) return CUDA_NOT_SUPPORTED;
     struct stream *stream = emulator__stream_find(handle, &code);
-    if (!stream) return code;
+    if (stream) code = emulator__capture_forbid(stream); /* nodes of memory are not emulated */
+    if (code) return code;
     struct context *context = stream->object.context;
     if (!pool) pool = context->device->pool;
     uint64_t taken = take(pool, bytes, context);
@@ -171,8 +172,8 @@ int emulator__cuMemFreeAsync(uint64_t address, void *handle)
     int code;
     struct range *range;
     struct stream *stream = emulator__stream_find(handle, &code);
-    if (!stream) return code;
-    code = emulator__range_check(address, 1, &range);
+    if (stream) code = emulator__capture_forbid(stream);
+    if (!code) code = emulator__range_check(address, 1, &range);
     if (code) return code;
     if (range->base != address || range->kind != DEVICE_RANGE) return CUDA_INVALID_VALUE;
     struct free_operation *what = emulator__allocate(sizeof *what);

@@ -32,6 +32,7 @@ static int submit(const struct set_operation *what, struct stream *stream, bool 
     struct set_operation *set = emulator__allocate(sizeof *set);
     *set = *what;
     set->operation.run = run_set;
+    set->operation.bytes = sizeof *set;
     emulator__operation_hold(&set->operation, range);
     if (range->kind == MODULE_RANGE) set->operation.opens = 1u << range->device->ordinal;
     bool waits = is_sync && (range->kind == PINNED_RANGE || range->kind == REGISTERED_RANGE);
@@ -42,7 +43,8 @@ static int submit(const struct set_operation *what, struct stream *stream, bool 
 static int set_sync(struct set_operation what)
 {
     if (emulator__state.settings.report_legacy) emulator__report("stream 0 is used");
-    return submit(&what, emulator__stream_default(emulator__call.context), true);
+    int code = emulator__capture_forbid_legacy(emulator__call.context);
+    return code ? code : submit(&what, emulator__stream_default(emulator__call.context), true);
 }
 
 static int set_async(struct set_operation what, void *handle)

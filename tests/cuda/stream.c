@@ -8,7 +8,7 @@
 
 /* ---- which stream ---- */
 
-static uint64_t thread_number(void)
+uint64_t emulator__thread_number(void)
 {
     static uint64_t count;
     static _Thread_local uint64_t number __attribute__((tls_model("initial-exec")));
@@ -37,7 +37,7 @@ struct stream *emulator__stream_create(struct context *context, unsigned flags, 
 
 static struct stream *per_thread(struct context *context)
 {
-    uint64_t thread = thread_number();
+    uint64_t thread = emulator__thread_number();
     for (struct stream *stream = context->streams; stream; stream = stream->context_next)
         if (stream->thread == thread && !stream->is_destroyed) return stream;
     struct stream *stream = emulator__stream_create(context, 0, 0);
@@ -60,12 +60,14 @@ struct stream *emulator__stream_find(const void *handle, int *code)
             *code = CUDA_INVALID_HANDLE;
         else
             *code = emulator__context_status(stream->object.context);
+        if (!*code) *code = emulator__capture_status(stream);
         return *code ? NULL : stream;
     }
     if (!number && emulator__state.settings.report_legacy) emulator__report("stream 0 is used");
     if (number == CUDA_STREAM_PER_THREAD || (!number && emulator__call.is_per_thread))
         return per_thread(emulator__call.context);
-    return emulator__call.context->legacy;
+    *code = emulator__capture_forbid_legacy(emulator__call.context);
+    return *code ? NULL : emulator__call.context->legacy;
 }
 
 /* ---- calls ---- */
@@ -106,6 +108,8 @@ int emulator__cuStreamQuery(void *handle)
     int code;
     struct stream *stream = emulator__stream_find(handle, &code);
     if (!stream) return code;
+    code = emulator__capture_forbid(stream);
+    if (code) return code;
     if (!is_idle(stream)) return CUDA_NOT_READY;
     struct context *context = stream->object.context;
     if (stream != context->legacy) return 0;
@@ -141,7 +145,8 @@ int emulator__cuStreamSynchronize(void *handle)
 {
     int code;
     struct stream *stream = emulator__stream_find(handle, &code);
-    return stream ? emulator__stream_drain(stream) : code;
+    if (stream) code = emulator__capture_forbid(stream);
+    return code ? code : emulator__stream_drain(stream);
 }
 
 int emulator__cuStreamGetPriority(void *handle, int *priority)
@@ -221,9 +226,12 @@ static int queue_host(void *handle, const struct host_operation *what)
     int code;
     struct stream *stream = emulator__stream_find(handle, &code);
     if (!stream) return code;
+    if (what->callback) code = emulator__capture_forbid(stream);
+    if (code) return code;
     struct host_operation *host = emulator__allocate(sizeof *host);
     *host = *what;
     host->stream = handle;
+    host->operation.bytes = sizeof *host;
     host->operation.is_host = true;
     host->operation.runs_in_error = host->callback != NULL;
     host->operation.run = run_host;

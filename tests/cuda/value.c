@@ -98,6 +98,7 @@ static int submit(void *handle, uint64_t address, uint64_t value, unsigned bytes
     *what = (struct value_operation){.address = address, .value = value, .bytes = bytes, .flags = flags};
     what->operation.run = is_wait ? run_wait : run_write;
     what->stream = stream->id;
+    what->operation.bytes = sizeof *what;
     emulator__operation_hold(&what->operation, range);
     if (range->kind == MODULE_RANGE) what->operation.opens = 1u << range->device->ordinal;
     emulator__submit(stream, &what->operation);
