@@ -101,8 +101,21 @@ static void unpin(struct weir__event_stream *stream, struct weir__event_node *po
     pthread_mutex_unlock(&stream->lock);
 }
 
+/* Collect the functions that have run. They run in order. */
+static void harvest_locked(struct weir__event_stream *stream)
+{
+    /* Acquire: its status; pairs with the release in function_run(). */
+    while (stream->functions && atomic_load_explicit(&stream->functions->ran, memory_order_acquire)) {
+        struct weir__event_node *node = pop(&stream->functions);
+        if (!stream->functions) stream->functions_tail = &stream->functions;
+        node->function = NULL;
+        push(node->status ? &stream->failures : &stream->plain, node);
+    }
+}
+
 static struct weir__event_node *plain_get_locked(struct weir__event_stream *stream)
 {
+    harvest_locked(stream);
     struct weir__event_node *node = pop(&stream->plain);
     if (!node) {
         node = malloc(sizeof *node);
@@ -256,6 +269,7 @@ int weir__event_stream_status(void *handle, uint64_t position)
     struct weir__event_stream *stream = handle;
     int status = WEIR_OK;
     pthread_mutex_lock(&stream->lock);
+    harvest_locked(stream);
     if (position > stream->sound) status = WEIR_E_DEVICE;
     for (const struct weir__event_node *failure = stream->failures; failure; failure = failure->next)
         if (failure->first <= position && position <= failure->last) status = failure->status;
@@ -267,6 +281,7 @@ void weir__event_stream_forget(void *handle, uint64_t position)
 {
     struct weir__event_stream *stream = handle;
     pthread_mutex_lock(&stream->lock);
+    harvest_locked(stream);
     for (struct weir__event_node **link = &stream->failures; *link;) {
         struct weir__event_node *failure = *link;
         if (failure->last > position) {
@@ -414,19 +429,26 @@ int weir__event_stream_signal(void *handle, uint64_t position, void *native_stre
 
 /* ---- host functions ---- */
 
-/* On the backend's thread. The status is kept here, by position, so the backend is told of none. */
+/* On the backend's thread, without a lock. The status is kept here, by position, so the backend is told of none. */
 static int function_run(void *arg)
 {
     struct weir__event_node *node = arg;
-    struct weir__event_stream *stream = node->stream;
     int status = node->function(node->arg);
-    pthread_mutex_lock(&stream->lock);
-    node->function = NULL;
     node->status = status > 0 ? WEIR_E_TASK : status;
-    push(status ? &stream->failures : &stream->plain, node);
-    if (status) failure_count(stream);
-    pthread_mutex_unlock(&stream->lock);
+    if (status) failure_count(node->stream);
+    /* Release: the status; pairs with the acquire in harvest_locked(), after which the node is not ours. */
+    atomic_store_explicit(&node->ran, true, memory_order_release);
     return 0;
+}
+
+/* Only stream calls put functions on the list, so that it is still the last one. */
+static void function_undo_locked(struct weir__event_stream *stream, struct weir__event_node *node)
+{
+    struct weir__event_node **link = &stream->functions;
+    while (*link != node) link = &(*link)->next;
+    *link = NULL;
+    stream->functions_tail = link;
+    push(&stream->plain, node);
 }
 
 int weir__event_stream_function(void *handle, int (*function)(void *arg), void *arg)
@@ -438,13 +460,15 @@ int weir__event_stream_function(void *handle, int (*function)(void *arg), void *
         node->first = node->last = recorded_of(stream) + 1;
         node->function = function;
         node->arg = arg;
+        *stream->functions_tail = node;
+        stream->functions_tail = &node->next;
     }
     pthread_mutex_unlock(&stream->lock);
     if (!node) return weir__event_error(WEIR_E_NO_MEMORY, "no memory for a host function");
     int r = stream->device->base->host_function(stream->handle, function_run, node);
     if (r) {
         pthread_mutex_lock(&stream->lock);
-        push(&stream->plain, node);
+        function_undo_locked(stream, node);
         pthread_mutex_unlock(&stream->lock);
     }
     return weir__event_error(r, NULL);
@@ -543,6 +567,7 @@ int weir__event_stream_create(struct weir__event_device *device, void *owner, in
     stream->device = device;
     stream->owner = owner;
     stream->sound = UINT64_MAX;
+    stream->functions_tail = &stream->functions;
     pthread_mutex_init(&stream->lock, NULL);
     pthread_cond_init(&stream->settled, NULL);
     *stream_out = stream;

@@ -18,6 +18,9 @@
 /*
  * A node with an event stands for a record and goes: spare → ring → spare, from the ring by way of the stream's
  * failures if its stretch failed. One without is a host function or a notice under way, or a failure.
+ *
+ * A host function runs on a thread of the backend that may hold a lock of the backend's, and a stream's lock is held around
+ * event_query(): so a function takes no lock. It leaves its status in its node, and whoever has the lock collects it.
  */
 struct weir__event_node {
     struct weir__event_node *next;
@@ -31,6 +34,7 @@ struct weir__event_node {
     bool retired;  /* out of the ring and of the failures: the last pin frees it */
     int (*function)(void *arg);
     void *arg;
+    _Atomic bool ran; /* function: release by function_run(), acquire by harvest_locked() */
 };
 
 struct weir__event_device {
@@ -64,6 +68,7 @@ struct weir__event_stream {
     uint32_t spares;
     struct weir__event_node *plain; /* without, free */
     struct weir__event_node *made;  /* all without, by .made; freed with the stream */
+    struct weir__event_node *functions, **functions_tail; /* queued, oldest first */
     struct weir__event_node *failures;
     uint64_t notices; /* asked for and not delivered */
 };
