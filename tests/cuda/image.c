@@ -140,3 +140,11 @@ void *emulator__image_symbol(const struct loaded_image *loaded, const char *name
         *bytes_out = dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol ? symbol->st_size : 0;
     return address;
 }
+
+bool emulator__image_is_code(const void *address)
+{
+    const Elf64_Sym *symbol = NULL;
+    Dl_info info;
+    return dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol &&
+           ELF64_ST_TYPE(symbol->st_info) == STT_FUNC;
+}

@@ -19,5 +19,7 @@ int emulator__image_load(const void *image, size_t bytes, struct loaded_image *l
 void emulator__image_unload(const struct loaded_image *loaded);
 /* NULL if the image itself does not define it. */
 void *emulator__image_symbol(const struct loaded_image *loaded, const char *name, size_t *bytes_out);
+/* Is this the address of a function, not of a variable? */
+bool emulator__image_is_code(const void *address);
 
 #endif

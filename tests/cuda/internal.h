@@ -185,6 +185,7 @@ struct state {
     struct device devices[MAX_DEVICES];
     struct context *contexts;
     uint64_t next_id;
+    unsigned host_functions; /* queued or running */
 };
 
 extern struct state emulator__state;

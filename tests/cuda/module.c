@@ -107,7 +107,7 @@ struct function *emulator__module_function(struct module *module, const char *na
     struct function *known = find_function(module, name);
     if (known) return known;
     void *code = symbol(module, name, NULL);
-    if (!code) return NULL;
+    if (!code || !emulator__image_is_code(code)) return NULL;
     struct function *function = emulator__allocate(sizeof *function);
     function->object = (struct object){.kind = FUNCTION, .context = module->object.context};
     function->module = module;

@@ -221,6 +221,13 @@ static int run_host(struct operation *operation)
     return 0;
 }
 
+static void host_over(struct operation *operation, int status)
+{
+    (void)status;
+    emulator__state.host_functions--;
+    emulator__operation_free(operation);
+}
+
 static int queue_host(void *handle, const struct host_operation *what)
 {
     int code;
@@ -235,6 +242,8 @@ static int queue_host(void *handle, const struct host_operation *what)
     host->operation.is_host = true;
     host->operation.runs_in_error = host->callback != NULL;
     host->operation.run = run_host;
+    host->operation.over = host_over;
+    emulator__state.host_functions++;
     emulator__submit(stream, &host->operation);
     return 0;
 }
