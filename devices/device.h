@@ -135,7 +135,7 @@ struct weir__device_ops {
     /* Mandatory. Every position is reached or the device failed; work behind the last record may be queued and is waited
      * for. May block. */
     void (*stream_destroy)(void *stream);
-    /* Mandatory. The handle that users enqueue on (CUstream). Never NULL. */
+    /* Mandatory. Stream call. The handle that users enqueue on (CUstream); asked for each time a user gets it. Never NULL. */
     void *(*stream_native)(void *stream);
     /* Optional (NULL: work starts by itself). Stream call. Queued work may start now. */
     void (*flush)(void *stream);
@@ -243,5 +243,16 @@ void weir__device_unadapt(const struct weir__device_ops *adapted, void *adapted_
 extern const struct weir__device_ops weir__host_ops;
 WEIR_MUST_CHECK int weir__host_backend_create(uint32_t devices, void **backend_out);
 void weir__host_backend_destroy(void *backend);
+
+/*
+ * The devices of NVIDIA's driver (devices/cuda), none of them opened. The driver is loaded and initialised once in a
+ * process, and kept.
+ * @reason_out  on WEIR_E_NO_DEVICE and WEIR_E_FORKED why there is none: static text.
+ * Returns  WEIR_OK (one device at least); WEIR_E_NO_DEVICE; WEIR_E_NO_MEMORY; WEIR_E_FORKED. Any thread. BLOCKS while the
+ *          driver initialises itself.
+ */
+extern const struct weir__device_ops weir__cuda_ops;
+WEIR_MUST_CHECK int weir__cuda_backend_create(void **backend_out, const char **reason_out);
+void weir__cuda_backend_destroy(void *backend);
 
 #endif

@@ -21,3 +21,16 @@ target_compile_definitions(devices_host_image_3 PRIVATE MISSING)
 target_compile_definitions(devices_host_module_test PRIVATE
   HOST_IMAGE_1="$<TARGET_FILE:devices_host_image_1>" HOST_IMAGE_2="$<TARGET_FILE:devices_host_image_2>"
   HOST_IMAGE_BROKEN="$<TARGET_FILE:devices_host_image_3>")
+
+# The backend's own declarations against cuda.h, where a toolkit is.
+find_path(WEIR_CUDA_H cuda.h PATHS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include NO_DEFAULT_PATH)
+file(GLOB weir_cuda_folders /usr/local/cuda-*/include /opt/cuda*/include /usr/lib/cuda/include)
+find_path(WEIR_CUDA_H cuda.h PATHS ${weir_cuda_folders} NO_DEFAULT_PATH)
+add_executable(devices_cuda_header devices_cuda_header.c devices_cuda_layout.c)
+target_link_libraries(devices_cuda_header PRIVATE weir_build)
+if(WEIR_CUDA_H)
+  target_compile_definitions(devices_cuda_header PRIVATE WEIR_TEST_CUDA_H)
+  target_include_directories(devices_cuda_header SYSTEM PRIVATE ${WEIR_CUDA_H})
+endif()
+add_test(NAME devices_cuda_header COMMAND devices_cuda_header)
+set_tests_properties(devices_cuda_header PROPERTIES SKIP_RETURN_CODE 77)
