@@ -61,6 +61,19 @@ uint32_t weir__environment_number(const char *name, uint32_t otherwise, uint32_t
     return otherwise;
 }
 
+enum weir__device_choice weir__environment_device(void)
+{
+    static const char *const words[] = {[WEIR__DEVICES_ALL] = "all", [WEIR__DEVICES_HOST] = "host", [WEIR__DEVICES_CUDA] = "cuda"};
+    const char              *text = getenv("WEIR_DEVICE");
+
+    if (text == NULL || *text == '\0') return WEIR__DEVICES_ALL;
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, words[i]) == 0) return (enum weir__device_choice)i;
+    }
+    weir__log(2, "WEIR_DEVICE=%s is not host, cuda or all: all is used", text);
+    return WEIR__DEVICES_ALL;
+}
+
 _Atomic int weir__log_level = -1;
 
 static int start_log(void)
@@ -142,8 +155,23 @@ static void close_devices(struct weir_context *context)
     }
     for (uint32_t i = 0; i < context->nbackends; i++) {
         weir__device_unadapt(context->backends[i].ops, context->backends[i].handle);
-        if (context->backends[i].own) weir__host_backend_destroy(context->backends[i].raw);
+        if (context->backends[i].destroy != NULL) context->backends[i].destroy(context->backends[i].raw);
     }
+}
+
+/* A backend of our own; @backend goes with the context, also on failure. */
+static int add_own(struct weir_context *context, const struct weir__device_ops *ops, void *backend, void (*destroy)(void *backend))
+{
+    uint32_t n = context->nbackends;
+    int      rc = weir__context_add_backend(context, ops, backend);
+
+    if (context->nbackends == n) {
+        destroy(backend);
+    } else {
+        context->backends[n].raw = backend;
+        context->backends[n].destroy = destroy;
+    }
+    return rc;
 }
 
 static int add_host(struct weir_context *context, uint32_t devices)
@@ -152,14 +180,33 @@ static int add_host(struct weir_context *context, uint32_t devices)
     int   rc = weir__host_backend_create(devices, &backend);
 
     if (rc != WEIR_OK) return weir__fail(rc, "no memory for the CPU devices");
-    rc = weir__context_add_backend(context, &weir__host_ops, backend);
-    if (context->nbackends != 0) {
-        context->backends[context->nbackends - 1].own = true;
-        context->backends[context->nbackends - 1].raw = backend;
-    } else {
-        weir__host_backend_destroy(backend);
+    return add_own(context, &weir__host_ops, backend, weir__host_backend_destroy);
+}
+
+/* Not to have a GPU is no failure: the CPU devices are there. */
+static void add_cuda(struct weir_context *context)
+{
+    enum weir__device_choice choice = weir__environment_device();
+    void                    *backend;
+    int                      rc;
+
+    if (choice == WEIR__DEVICES_HOST) return;
+    rc = weir__cuda_backend_create(&backend, &context->absence);
+    if (rc == WEIR_E_NO_DEVICE || rc == WEIR_E_FORKED) {
+        weir__log(choice == WEIR__DEVICES_CUDA ? 1 : 3, "no CUDA devices: %s", context->absence);
+        return;
     }
-    return rc;
+    if (rc == WEIR_OK) rc = add_own(context, &weir__cuda_ops, backend, weir__cuda_backend_destroy);
+    else weir__fail(rc, "no memory for the CUDA devices");
+    if (rc != WEIR_OK) {
+        weir__log(1, "not all CUDA devices are there: %s", weir_error_text());
+        context->absence = "a device could not be opened, and a message told why";
+    }
+}
+
+const char *weir__context_absence(const struct weir_context *context)
+{
+    return context->absence;
 }
 
 /* ---- life ---- */
@@ -231,6 +278,7 @@ int weir_context_create(const struct weir_context_options *options, struct weir_
     pthread_mutex_init(&context->failure_lock, NULL);
     pthread_mutex_init(&context->certificate_lock, NULL);
     rc = add_host(context, o.host_devices);
+    if (rc == WEIR_OK) add_cuda(context);
     if (rc != WEIR_OK) {
         free_context(context);
         return rc;

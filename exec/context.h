@@ -41,8 +41,8 @@ struct weir_device {
 struct weir__backend {
     const struct weir__device_ops *ops; /* adapted */
     void                          *handle;
-    bool                           own;    /* destroy the host backend with the context */
     void                          *raw;
+    void                         (*destroy)(void *raw); /* NULL: the caller's */
 };
 
 struct weir__worker {
@@ -64,6 +64,7 @@ struct weir_context {
 
     struct weir__backend backends[8];
     uint32_t             nbackends;
+    const char          *absence; /* see weir__context_absence() */
     struct weir_device  *devices[WEIR__MAX_DEVICES];
     uint32_t             ndevices;
 

@@ -515,6 +515,14 @@ static int import_event(struct weir_task *task, void *event)
                       stream->ops->last_error(stream->device->handle));
 }
 
+/* The library's own issue functions do without: a backend cannot know what is queued behind its back. */
+static void *native_stream(const struct weir_task *task)
+{
+    struct weir__stream *stream = weir__task_stream_of(task);
+
+    return weir__task_flags(task) & WEIR__TASK_QUIET ? NULL : stream->ops->stream_native(stream->handle);
+}
+
 void weir__issue(struct weir__runner *runner, struct weir_task *task)
 {
     weir_issue_function function = (weir_issue_function)task->node.function;
@@ -527,7 +535,7 @@ void weir__issue(struct weir__runner *runner, struct weir_task *task)
         return;
     }
     if (task->node.kind == WEIR__TASK_ISSUE) {
-        rc = function(task, weir__task_stream_of(task)->ops->stream_native(weir__task_stream_of(task)->handle), (void *)arg);
+        rc = function(task, native_stream(task), (void *)arg);
         if (rc > 0) rc = WEIR_E_TASK;
     } else if (task->node.kind == WEIR__TASK_IMPORT) {
         rc = import_event(task, (void *)arg);

@@ -23,6 +23,8 @@ struct weir__point {
 /* The backend's table and its handle of a device, for alloc, module_load and module_symbol. Borrowed. */
 const struct weir__device_ops *weir__device_ops_of(const struct weir_device *device);
 void *weir__device_handle_of(const struct weir_device *device);
+/* Why there are no devices but those of the CPU: static text; NULL: there are, or nobody wanted them. */
+const char *weir__context_absence(const struct weir_context *context);
 /* Copy of what the backend said about the device. */
 const struct weir__device_info *weir__device_info_of(const struct weir_device *device);
 
@@ -99,7 +101,7 @@ WEIR_MUST_CHECK int weir__task_end_and_wait(struct weir_task *task);
 WEIR_MUST_CHECK int weir__task_foreign(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses,
                                        const struct weir_task_options *options, struct weir_task **task_out);
 /* As weir_task_submit() with a completion callback that has time: it runs when the stream is looked at, which happens some
- * time after the task is complete, without a notice from the device for each task. */
+ * time after the task is complete, without a notice from the device for each task. @issue gets no native stream. */
 WEIR_MUST_CHECK int weir__task_submit_quiet(struct weir_scope *scope, struct weir_device *device,
                                             const struct weir_access *accesses, size_t naccesses, weir_issue_function issue,
                                             void *arg, weir_complete_function complete, void *complete_arg,

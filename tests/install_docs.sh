@@ -54,7 +54,7 @@ for document in "${documents[@]}"; do
 done
 
 # Environment: the table of the command, the document and the sources know the same variables.
-sed -n 's/^ *X("\(WEIR_[A-Z_]*\)".*/\1/p' tools/environment.h | sort >"$scratch/table"
+sed -n 's/^ *[XY]("\(WEIR_[A-Z_]*\)".*/\1/p' tools/environment.h | sort >"$scratch/table"
 sed -n 's/^| `\(WEIR_[A-Z_]*\)` .*/\1/p' docs/environment.md | sort >"$scratch/documented"
 grep -rhoE '"WEIR_[A-Z_]+"' graph devices exec interop --include='*.c' --include='*.h' | tr -d '"' | grep -v '^WEIR_E_' | sort -u >"$scratch/read"
 diff "$scratch/table" "$scratch/documented" || fail "docs/environment.md and tools/environment.h differ"
@@ -63,7 +63,11 @@ while IFS= read -r line; do
     name=$(cut -d'"' -f2 <<<"$line") standard=$(cut -d'"' -f4 <<<"$line") meaning=$(cut -d'"' -f6 <<<"$line")
     read -r least most < <(cut -d'"' -f3 <<<"$line" | tr -d ',u')
     grep -qF "| \`$name\` | $least to $most | $standard | $meaning |" docs/environment.md || fail "docs/environment.md: the row of $name"
-done < <(tr -d '\n' <tools/environment.h | sed 's/\\ */ /g; s/X("/\nX("/g' | grep '^X("')
+done < <(tr -d '\n' <tools/environment.h | sed 's/\\ */ /g; s/X("/\nX("/g; s/Y("/\nY("/g' | grep '^X("')
+while IFS= read -r line; do
+    IFS='"' read -r _ name _ words _ standard _ meaning _ <<<"$line"
+    grep -qF "| \`$name\` | $words | $standard | $meaning |" docs/environment.md || fail "docs/environment.md: the row of $name"
+done < <(tr -d '\n' <tools/environment.h | sed 's/\\ */ /g; s/Y("/\nY("/g' | grep '^Y("')
 
 # Packages: each has its reason.
 while read -r package; do

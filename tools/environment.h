@@ -23,4 +23,9 @@
       "for tests: longest random delay before a CPU device runs a piece of work")                                      \
     X("WEIR_HOST_DELAY_SEED", 0, 18446744073709551615u, "0", "for tests: start of the random sequence of those delays")
 
+/* The same for variables that take a word: name, words, value when it is not set, meaning. */
+#define WEIR_ENVIRONMENT_WORDS(Y)                                                                                      \
+    Y("WEIR_DEVICE", "host, cuda, all", "all",                                                                         \
+      "which devices there are besides one CPU device at least; cuda: programs compiled for x86-64 use CUDA devices, which only an emulated driver can run")
+
 #endif

@@ -17,6 +17,7 @@ static const char usage[] =
     "options of run:\n"
     "  --summary      one line at exit: tasks, edges and how they were realised\n"
     "  --report       at exit, what became of the target tasks, and why\n"
+    "  --device NAME  which devices: host, cuda or all\n"
     "  --devices N    number of CPU devices\n"
     "  --window N     tasks in flight before the submitter helps or waits\n"
     "  --log LEVEL    0 none, 1 errors, 2 warnings, 3 information, 4 every task and copy on a device\n"

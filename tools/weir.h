@@ -29,6 +29,8 @@ int weir__command_info(int argc, char **argv);
 
 /* Digits only, and in range. */
 bool weir__number_in_range(const char *text, unsigned long least, unsigned long most);
+/* @words: separated by a comma and a space. */
+bool weir__is_one_of(const char *word, const char *words);
 /* The text of --help on stdout. */
 void weir__print_usage(void);
 

@@ -24,6 +24,8 @@ static int print_devices(void)
         const struct weir_device *device = weir_device_get(context, i);
         printf("          %-8s  %s\n", weir_device_name(device), weir__device_info_of(device)->text);
     }
+    const char *absence = weir__context_absence(context);
+    if (absence) printf("          cuda      none: %s\n", absence);
     return weir_context_destroy(context) ? 1 : 0;
 }
 
@@ -89,12 +91,24 @@ static void print_variable(const char *name, unsigned long least, unsigned long 
     printf("                    %s\n", meaning);
 }
 
+static void print_word(const char *name, const char *words, const char *standard, const char *meaning)
+{
+    const char *value = getenv(name);
+    if (!value || !*value) printf("          %s is not set: %s\n", name, standard);
+    else if (weir__is_one_of(value, words)) printf("          %s=%s\n", name, value);
+    else printf("          %s=%s is none of %s: %s\n", name, value, words, standard);
+    printf("                    %s\n", meaning);
+}
+
 static void print_environment(void)
 {
     printf("environment\n");
 #define WEIR_X(name, least, most, standard, meaning) print_variable(name, least, most, standard, meaning);
     WEIR_ENVIRONMENT_TABLE(WEIR_X)
 #undef WEIR_X
+#define WEIR_Y(name, words, standard, meaning) print_word(name, words, standard, meaning);
+    WEIR_ENVIRONMENT_WORDS(WEIR_Y)
+#undef WEIR_Y
 }
 
 int weir__command_info(int argc, char **argv)

@@ -19,15 +19,16 @@
 struct option {
     const char *name;
     const char *variable;
-    bool takes_number; /* within the variable's limits; else it sets the variable to 1 */
+    enum { SETS_ONE, TAKES_NUMBER, TAKES_WORD } takes; /* within the variable's limits, one of its words */
 };
 
 static const struct option options[] = {
-    {"--summary", "WEIR_SUMMARY", false},
-    {"--report", "WEIR_REPORT", false},
-    {"--devices", "WEIR_HOST_DEVICES", true},
-    {"--window", "WEIR_WINDOW", true},
-    {"--log", "WEIR_LOG", true},
+    {"--summary", "WEIR_SUMMARY", SETS_ONE},
+    {"--report", "WEIR_REPORT", SETS_ONE},
+    {"--devices", "WEIR_HOST_DEVICES", TAKES_NUMBER},
+    {"--window", "WEIR_WINDOW", TAKES_NUMBER},
+    {"--log", "WEIR_LOG", TAKES_NUMBER},
+    {"--device", "WEIR_DEVICE", TAKES_WORD},
 };
 
 static const struct option *option_find(const char *word, size_t length)
@@ -54,6 +55,40 @@ static void limits_of(const char *variable, unsigned long *least_out, unsigned l
 #undef WEIR_X
 }
 
+bool weir__is_one_of(const char *word, const char *words)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; length && *at; at += strspn(at, ", ")) {
+        size_t n = strcspn(at, ",");
+        if (n == length && !strncmp(at, word, n)) return true;
+        at += n;
+    }
+    return false;
+}
+
+static const char *words_of(const char *variable)
+{
+#define WEIR_Y(name, words, standard, meaning)                                                                         \
+    if (!strcmp(variable, name)) return words;
+    WEIR_ENVIRONMENT_WORDS(WEIR_Y)
+#undef WEIR_Y
+    return "";
+}
+
+/* 0, or a usage error that was told. */
+static int value_check(const struct option *option, const char *value)
+{
+    unsigned long least = 0, most = 0;
+    const char *words = words_of(option->variable);
+    limits_of(option->variable, &least, &most);
+    if (!value) return weir__complain_usage("%s wants a %s", option->name, option->takes == TAKES_WORD ? "word" : "number");
+    if (option->takes == TAKES_WORD && !weir__is_one_of(value, words))
+        return weir__complain_usage("%s wants one of %s, not '%s'", option->name, words, value);
+    if (option->takes == TAKES_NUMBER && !weir__number_in_range(value, least, most))
+        return weir__complain_usage("%s wants a number from %lu to %lu, not '%s'", option->name, least, most, value);
+    return 0;
+}
+
 /* Takes "--name value", "--name=value" and "--"; sets the variables. @used_out: how many words were options; negative:
  * help is asked for. */
 static int options_read(int argc, char **argv, int *used_out)
@@ -73,14 +108,10 @@ static int options_read(int argc, char **argv, int *used_out)
         const struct option *option = option_find(word, length);
         if (!option) return weir__complain_usage("run has no option '%s'", word);
         const char *value = word[length] ? word + length + 1 : NULL;
-        if (option->takes_number) {
-            unsigned long least = 0, most = 0;
-            limits_of(option->variable, &least, &most);
+        if (option->takes != SETS_ONE) {
             if (!value && ++i < argc) value = argv[i];
-            if (!value) return weir__complain_usage("%s wants a number", option->name);
-            if (!weir__number_in_range(value, least, most))
-                return weir__complain_usage("%s wants a number from %lu to %lu, not '%s'", option->name, least, most,
-                                            value);
+            int rc = value_check(option, value);
+            if (rc) return rc;
         } else if (value) {
             return weir__complain_usage("%s takes no value", option->name);
         }
