@@ -70,6 +70,15 @@ static struct weir__image *image_slot(struct library *library, uint32_t machine)
     return &library->image[machine == WEIR__MACHINE_CUDA];
 }
 
+/* One for the device itself before one for this machine. @machines: those whose images the device takes. */
+static const struct weir__image *image_for(struct library *library, uint32_t machines)
+{
+    const struct weir__image *image = image_slot(library, WEIR__MACHINE_CUDA);
+    if ((machines & WEIR__MACHINE_CUDA) && image->start) return image;
+    image = image_slot(library, WEIR__MACHINE_X86_64);
+    return (machines & WEIR__MACHINE_X86_64) && image->start ? image : NULL;
+}
+
 static uint32_t decode_images(struct library *library, const struct weir__abi_descriptor *descriptor)
 {
     uint32_t machines = 0;
@@ -215,9 +224,9 @@ static void library_load_symbols(struct weir__target *target, struct library *li
 static void library_load(struct weir__target *target, struct library *library)
 {
     struct part *part = &library->parts[target->index];
-    const struct weir__image *image = image_slot(library, target->machine);
+    const struct weir__image *image = image_for(library, target->machine);
     part->state = PART_NOTHING;
-    if (!image->start) return;
+    if (!image) return;
     const struct weir__device_ops *ops = weir__device_ops_of(target->device);
     void *device = weir__device_handle_of(target->device);
     if (ops->module_load(device, image->start, image->bytes, &part->module)) {

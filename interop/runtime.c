@@ -130,11 +130,14 @@ void weir__runtime_stay(void)
     pthread_once(&once, stay_loaded);
 }
 
-static uint32_t machine_of(const struct weir_device *device)
+/* Which images a device takes. Who asks for CUDA devices gets them for programs of this machine too: an emulated driver can
+ * load these, a real one refuses with a message. */
+static uint32_t machine_of(const struct weir_device *device, enum weir__device_choice choice)
 {
     const char *name = weir__device_ops_of(device)->name;
-    if (!strcmp(name, "host")) return WEIR__MACHINE_X86_64;
-    if (!strcmp(name, "cuda")) return WEIR__MACHINE_CUDA;
+    if (!strcmp(name, "host")) return choice == WEIR__DEVICES_CUDA ? 0 : WEIR__MACHINE_X86_64;
+    if (!strcmp(name, "cuda"))
+        return choice == WEIR__DEVICES_CUDA ? WEIR__MACHINE_CUDA | WEIR__MACHINE_X86_64 : WEIR__MACHINE_CUDA;
     return 0;
 }
 
@@ -143,7 +146,7 @@ static int target_init(struct weir__target *target, struct weir_context *context
     target->device = weir_device_get(context, (int)index);
     target->number = -1;
     target->index = index;
-    target->machine = machine_of(target->device);
+    target->machine = machine_of(target->device, weir__environment_device());
     pthread_mutex_init(&target->load, NULL);
     snprintf(target->uid, sizeof target->uid, "weir:%s", weir_device_name(target->device));
     return weir__table_create(context, target->device, &target->table);
@@ -194,7 +197,7 @@ static void show_devices(struct weir__runtime *rt, uint32_t machines)
     uint32_t shown = atomic_load_explicit(&rt->machines, memory_order_relaxed);
     for (uint32_t i = 0; i < rt->ntargets; i++) {
         struct weir__target *target = &rt->targets[i];
-        if (!(target->machine & machines & ~shown)) continue;
+        if (!(target->machine & machines) || target->number >= 0) continue;
         target->number = n;
         rt->visible[n++] = target;
     }

@@ -30,7 +30,7 @@ struct weir__target {
     struct weir__table *table; /* mapped data */
     int number;                /* for OpenMP; index of visible[] */
     uint32_t index;            /* in targets[]: position in the context */
-    uint32_t machine;          /* enum weir__machine: the images it takes */
+    uint32_t machine;          /* bits of enum weir__machine: the images it takes */
     pthread_mutex_t load;      /* held while images are loaded; see registry.c */
     /* Generation of the registry whose libraries are all loaded here. Written under @load (release, pairs with the
      * acquire in weir__registry_load()). */
