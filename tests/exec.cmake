@@ -30,3 +30,21 @@ weir_test(graph_depend_test SOURCES dag.c oracle.c LIBRARIES weir_graph)
 
 # What is decided about device edges, judged by the checker of certificates.
 weir_test(exec_certificate_test LIBRARIES ${weir_exec_parts})
+
+# What has a rig, on the devices of the emulated CUDA driver, which fails the test for what it reports.
+set(weir_cuda_environment "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:emulator>" WEIR_TEST_KINDS=cuda WEIR_CUDA_EMULATOR_DEVICES=2
+  WEIR_CUDA_EMULATOR_STRICT=1 WEIR_CUDA_EMULATOR_REPORT_HIDDEN_SYNC=1 WEIR_CUDA_EMULATOR_REPORT_LEGACY=1)
+function(weir_cuda_variant test variant)
+  add_test(NAME ${test}_${variant} COMMAND ${test} --jobs 1)
+  set_tests_properties(${test}_${variant} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
+    ENVIRONMENT "${weir_cuda_environment};${ARGN}")
+endfunction()
+weir_cuda_variant(exec_edges_test cuda)
+weir_cuda_variant(exec_threads_test cuda)
+weir_cuda_variant(exec_property_test cuda WEIR_TEST_DAGS=600)
+# One hardware queue, calls that block when 16 operations are queued, and handles that come back at once.
+weir_cuda_variant(exec_property_test cuda_narrow WEIR_TEST_DAGS=200 WEIR_CUDA_EMULATOR_QUEUES=1
+  WEIR_CUDA_EMULATOR_LAUNCH_QUEUE=16 WEIR_CUDA_EMULATOR_REUSE_HANDLES=1)
+# Operations of several streams in random order, with random delays.
+weir_cuda_variant(exec_property_test cuda_random WEIR_TEST_DAGS=200 WEIR_CUDA_EMULATOR_SEED=3
+  WEIR_CUDA_EMULATOR_DELAY_US=30)

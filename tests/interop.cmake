@@ -39,5 +39,13 @@ if(NOT WEIR_SANITIZER)
     add_test(NAME openmp_${name}
       COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/run_openmp.sh ${program} ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR})
     set_tests_properties(openmp_${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+    # The same on the emulated CUDA driver, whose memory the host cannot reach.
+    file(STRINGS ${program} weir_not_on_cuda REGEX "^// not on cuda:")
+    if(NOT weir_not_on_cuda)
+      add_test(NAME openmp_cuda_${name}
+        COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/run_openmp.sh ${program} ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR}
+          $<TARGET_FILE_DIR:emulator>)
+      set_tests_properties(openmp_cuda_${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+    endif()
   endforeach()
 endif()

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -8,7 +9,7 @@
 
 #include "rig.h"
 
-const struct rig_kind rig_kinds[] = {
+static const struct rig_kind plain_kinds[] = {
     {.name = "host", .host_devices = 1},
     {.name = "two hosts, two streams each", .host_devices = 2, .streams = 2},
     {.name = "mock, automatic", .mock_devices = 2, .mock = {.devices = 2, .clock = WEIR__MOCK_AUTOMATIC}},
@@ -33,7 +34,21 @@ const struct rig_kind rig_kinds[] = {
      .mock_devices = 1,
      .mock = {.clock = WEIR__MOCK_TICKER, .duration = 2, .random_seed = 3}},
 };
-const size_t rig_nkinds = sizeof(rig_kinds) / sizeof(rig_kinds[0]);
+static const struct rig_kind cuda_kinds[] = {
+    {.name = "cuda", .cuda = true},
+    {.name = "cuda, two streams each", .cuda = true, .streams = 2},
+    {.name = "host and cuda", .host_devices = 1, .cuda = true},
+};
+const struct rig_kind *rig_kinds = plain_kinds;
+size_t rig_nkinds = sizeof(plain_kinds) / sizeof(plain_kinds[0]);
+
+__attribute__((constructor)) static void choose_kinds(void)
+{
+    const char *kinds = getenv("WEIR_TEST_KINDS");
+    if (kinds == NULL || strcmp(kinds, "cuda") != 0) return;
+    rig_kinds = cuda_kinds;
+    rig_nkinds = sizeof(cuda_kinds) / sizeof(cuda_kinds[0]);
+}
 
 static void *agent_main(void *arg)
 {
@@ -80,12 +95,13 @@ static int open_devices(struct rig *rig)
         struct weir_device *device = weir_device_get(rig->context, i);
         const char *name = weir_device_name(device);
         bool is_host = strncmp(name, "host", 4) == 0;
-        bool wanted = is_host ? hosts++ < rig->kind->host_devices : strncmp(name, "mock", 4) == 0;
+        bool wanted = strncmp(name, rig->kind->cuda ? "cuda" : "mock", 4) == 0;
+        if (is_host) wanted = hosts++ < rig->kind->host_devices;
         if (!wanted || rig->ndevices == RIG_DEVICES) continue;
         rig->is_host[rig->ndevices] = is_host;
         rig->devices[rig->ndevices++] = device;
     }
-    return 0;
+    return rig->ndevices == 0 ? WEIR_E_NO_DEVICE : 0;
 }
 
 int rig_open(struct rig *rig, const struct rig_kind *kind, uint32_t window)

@@ -22,11 +22,13 @@ struct rig_kind {
     uint32_t streams;  /* per device; 0: the backend's advice */
     bool clock_thread; /* a thread of the rig moves a manual clock */
     bool no_faults;    /* the backend keeps one failure a stream only */
+    bool cuda;         /* the devices of the CUDA driver */
     struct weir__mock_options mock;
 };
 
-extern const struct rig_kind rig_kinds[];
-extern const size_t rig_nkinds;
+/* WEIR_TEST_KINDS=cuda: the kinds that need a driver, which stands in for all of them; else those that do not. */
+extern const struct rig_kind *rig_kinds;
+extern size_t rig_nkinds;
 
 struct rig_job {
     void (*run)(void *arg);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* A kernel of the CPU device ends the process. */
+// not on cuda: a kernel of a GPU cannot end the program
 #include <sys/wait.h>
 
 #include "check.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* What runs on the host, under each policy. */
+// not on cuda: it counts the CPU devices
 // run: OMP_TARGET_OFFLOAD=MANDATORY EXPECT=4 => PASS
 // run: OMP_TARGET_OFFLOAD=DEFAULT EXPECT=4 => PASS
 // run: OMP_TARGET_OFFLOAD=DISABLED OMP_DEFAULT_DEVICE=2 EXPECT=0 => PASS

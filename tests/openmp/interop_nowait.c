@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+// not on cuda: it queues on streams of the CPU devices
 /*
  * Interop constructs with nowait do not block, whatever they come behind, and nothing is lost: foreign work that waits
  * for a task of the host is held, holds nobody else up, and is waited for where OpenMP waits for tasks.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+// not on cuda: it queues on streams of the CPU devices
 /* Interop objects come and go, are asked through libomp and without it, and leave nothing behind. */
 // flags: -ldl
 // run: OMP_TARGET_OFFLOAD=MANDATORY => PASS

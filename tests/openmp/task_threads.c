@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+// not on cuda: its kernels wait for each other, on more streams than there are hardware queues
 /* Plain threads generate deferred target tasks: each has its own siblings. Libomp alone crashes on this. */
 // flags: -pthread
 // preload only: OMP_TARGET_OFFLOAD=MANDATORY => PASS
