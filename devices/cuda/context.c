@@ -250,6 +250,7 @@ void weir__cuda_device_close(void *handle)
     if (context) {
         /* A lost device is cleaned up as well, as far as it lets us. */
         guard.pushed = !weir__cuda_driver->context_push(context);
+        if (weir__cuda_is_lost(device)) weir__cuda_streams_drain(device);
         weir__cuda_streams_close(device);
         weir__cuda_staging_close(device);
         weir__cuda_memory_close(device);

@@ -19,6 +19,7 @@
     X(memory_reused, "blocks of device memory used again")                                                             \
     X(streams_created, "streams created")                                                                              \
     X(events_created, "events created")                                                                                \
+    X(waiters_started, "threads started that sleep for events")                                                                                \
     X(context_switches, "calls on threads that had another context")
 
 struct weir__cuda_counters {

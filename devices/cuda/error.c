@@ -114,6 +114,13 @@ int weir__cuda_result(struct cuda_device *device, enum driver_result result, enu
     return WEIR_E_DEVICE;
 }
 
+int weir__cuda_distrust(struct cuda_device *device, int rc)
+{
+    if (!rc || rc == WEIR_E_PENDING || rc == WEIR_E_FORKED) return rc;
+    lose(device);
+    return WEIR_E_DEVICE;
+}
+
 int weir__cuda_lost(struct cuda_device *device)
 {
     return weir__cuda_fail(WEIR_E_DEVICE, "the device is lost since %s", device->lost_text);

@@ -11,6 +11,7 @@
 #include "internal.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 int weir__cuda_event_create(void *handle, void **event_out)
 {
@@ -57,6 +58,7 @@ int weir__cuda_event_record(void *stream_handle, void *event_handle)
     rc = DRIVER(stream->device, event_record, event->handle, stream->handle);
     weir__cuda_leave(&guard);
     if (rc) return rc;
+    atomic_store_explicit(&event->asked_ns, 0, memory_order_relaxed);
     event->stream = stream;
     event->position = weir__cuda_next_position(stream);
     event->writes_host = weir__cuda_has_writers(stream);
@@ -87,7 +89,15 @@ int weir__cuda_event_wait(void *handle, void *const *events, size_t n)
     return rc;
 }
 
-/* Needs no current context. What it does not know is a device that cannot be trusted any more. */
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Needs no current context. A submitter looks at all streams for an idle one: what was pending a moment ago is still
+ * taken for pending, since a question costs the driver more than a look at the clock. */
 int weir__cuda_event_query(void *handle)
 {
     struct cuda_event *event = handle;
@@ -96,9 +106,13 @@ int weir__cuda_event_query(void *handle)
     if (weir__cuda_is_forked()) return weir__cuda_fail(WEIR_E_FORKED, "the process was forked");
     if (weir__cuda_is_lost(device)) return weir__cuda_lost(device);
     if (atomic_load_explicit(&stream->done, memory_order_acquire) >= event->position) return WEIR_OK; /* S2 */
+    /* Relaxed: an old value costs a question. */
+    uint64_t now = now_ns(), asked = atomic_load_explicit(&event->asked_ns, memory_order_relaxed);
+    if (now - asked < ASK_AGAIN_NS) return WEIR_E_PENDING;
     int rc = DRIVER(device, event_query, event->handle);
+    if (rc == WEIR_E_PENDING) atomic_store_explicit(&event->asked_ns, now, memory_order_relaxed);
     if (!rc) weir__cuda_settle(stream, event->position);
-    return rc && rc != WEIR_E_PENDING ? WEIR_E_DEVICE : rc;
+    return weir__cuda_distrust(device, rc);
 }
 
 int weir__cuda_event_sync(void *handle)
@@ -108,11 +122,11 @@ int weir__cuda_event_sync(void *handle)
     struct cuda_guard guard;
     if (atomic_load_explicit(&stream->done, memory_order_acquire) >= event->position) return WEIR_OK; /* S2 */
     int rc = weir__cuda_enter(event->device, &guard);
-    if (rc) return rc;
+    if (rc) return weir__cuda_distrust(event->device, rc);
     rc = DRIVER(event->device, event_sync, event->handle);
     if (!rc) weir__cuda_settle(stream, event->position);
     weir__cuda_leave(&guard);
-    return rc;
+    return weir__cuda_distrust(event->device, rc);
 }
 
 /* ---- streams and events of others ---- */

@@ -25,6 +25,7 @@ enum {
     WRITERS = 8,                /* ranges of the host that a stream keeps in mind */
     ARGUMENTS_ON_STACK = 64,
     CUDA_DEVICES_MOST = 64,
+    ASK_AGAIN_NS = 20000, /* who asks an event sooner than this gets the answer of the last time */
 };
 
 struct cuda_counts {
@@ -204,6 +205,7 @@ struct cuda_event {
     uint64_t position;
     bool writes_host; /* work before it that may write memory of the host was not seen done */
     uint64_t late;    /* number of a late copy before it that was not seen done; 0: none */
+    _Atomic uint64_t asked_ns; /* when the driver said that it is pending */
 };
 
 struct cuda_module {
@@ -228,6 +230,8 @@ int weir__cuda_fail(int code, const char *format, ...) __attribute__((format(pri
 /* What a call of the driver said, as a code of weir's; a sticky one loses the device. */
 int weir__cuda_result(struct cuda_device *device, enum driver_result result, enum weir__driver_call call);
 int weir__cuda_lost(struct cuda_device *device);
+/* A device whose work cannot be waited for is lost, whatever the driver called it. Returns the code that is left. */
+int weir__cuda_distrust(struct cuda_device *device, int rc);
 const char *weir__cuda_last_error(void *device);
 #define DRIVER(device, call, ...) weir__cuda_result(device, weir__cuda_driver->call(__VA_ARGS__), WEIR__DRIVER_##call)
 
@@ -313,6 +317,8 @@ void *weir__cuda_stream_native(void *stream);
 void weir__cuda_stream_lend(void *stream, bool on);
 int weir__cuda_stream_sync(void *stream);
 void weir__cuda_streams_close(struct cuda_device *device);
+/* Wait for all work, also of a device that is lost: at its end what it uses is given back. */
+void weir__cuda_streams_drain(struct cuda_device *device);
 int weir__cuda_event_create(void *device, void **event_out);
 int weir__cuda_event_record(void *stream, void *event);
 int weir__cuda_event_wait(void *stream, void *const *events, size_t n);

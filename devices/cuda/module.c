@@ -78,6 +78,7 @@ void weir__cuda_module_unload(void *handle)
     struct cuda_guard guard = {.pushed = false};
     if (!weir__cuda_is_forked()) {
         guard.pushed = !weir__cuda_driver->context_push(context);
+        if (weir__cuda_is_lost(device)) weir__cuda_streams_drain(device); /* nobody has waited for its work */
         (void)weir__cuda_driver->module_unload(module->handle);
         weir__cuda_leave(&guard);
     }

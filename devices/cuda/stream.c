@@ -72,13 +72,13 @@ int weir__cuda_stream_sync(void *handle)
     struct cuda_stream *stream = handle;
     struct cuda_guard guard;
     int rc = weir__cuda_enter(stream->device, &guard);
-    if (rc) return rc;
+    if (rc) return weir__cuda_distrust(stream->device, rc);
     /* Acquire: pairs with the release in event.c. */
     uint64_t position = atomic_load_explicit(&stream->recorded, memory_order_acquire);
     rc = DRIVER(stream->device, stream_sync, stream->handle);
     if (!rc) weir__cuda_settle(stream, position);
     weir__cuda_leave(&guard);
-    return rc;
+    return weir__cuda_distrust(stream->device, rc);
 }
 
 void weir__cuda_stream_destroy(void *handle)
@@ -120,6 +120,17 @@ void weir__cuda_stream_lend(void *handle, bool on)
     struct cuda_stream *stream = handle;
     expect_others(stream);
     stream->lent = on;
+}
+
+/* A broken context answers at once. */
+void weir__cuda_streams_drain(struct cuda_device *device)
+{
+    pthread_mutex_lock(&device->stream_lock);
+    struct cuda_stream *lists[] = {device->streams, device->idle_streams};
+    for (int i = 0; i < 2; i++)
+        for (struct cuda_stream *stream = lists[i]; stream; stream = stream->next)
+            (void)weir__cuda_driver->stream_sync(stream->handle);
+    pthread_mutex_unlock(&device->stream_lock);
 }
 
 static void stream_free(struct cuda_stream *stream)

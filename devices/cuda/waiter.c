@@ -33,8 +33,7 @@ static void serve(struct cuda_device *device, struct cuda_stream *stream)
         stream->free_notices = notice;
         pthread_mutex_unlock(&device->waiter_lock);
         int status = weir__cuda_event_sync(event);
-        /* An event that cannot be waited for is the end of the device as well. */
-        done(arg, status ? WEIR_E_DEVICE : WEIR_OK);
+        done(arg, status);
         pthread_mutex_lock(&device->waiter_lock);
     }
     stream->served = false;
@@ -71,6 +70,7 @@ static int waiter_start_locked(struct cuda_device *device)
     if (pthread_create(&waiters[device->nwaiters], NULL, waiter_main, device))
         return weir__cuda_fail(WEIR_E_SYSTEM, "no thread to wait for events");
     device->nwaiters++;
+    COUNT(device, waiters_started);
     return WEIR_OK;
 }
 
