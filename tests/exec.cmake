@@ -56,3 +56,9 @@ foreach(test exec_cuda_counts_test exec_cuda_failures_test)
   target_compile_definitions(${test} PRIVATE EMULATOR_IMAGE="$<TARGET_FILE:emulator_kernels>")
   target_include_directories(${test} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 endforeach()
+
+# On a machine with a GPU; see tests/gpu/run.
+add_executable(gpu_check gpu/check.c gpu/graph.c)
+target_link_libraries(gpu_check PRIVATE weir_build ${weir_exec_parts} PkgConfig::FFI ${CMAKE_DL_LIBS})
+add_test(NAME gpu COMMAND gpu_check)
+set_tests_properties(gpu PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)

@@ -9,7 +9,7 @@
 
 #include <devices/events.h>
 
-enum { TASKS = 960, CELLS = 64, TILES = 8, WIDTH = 32 };
+enum { TASKS = 960, CELLS = 64, TILES = 8, WIDTH = 32, IN_FLIGHT = 32 };
 
 static struct cuda_rig rig;
 static void *memory; /* int64_t[CELLS] on the device */
@@ -101,6 +101,14 @@ static void cholesky(struct weir_scope *scope)
         }
 }
 
+/* As many blocks as can be in use at once are there. */
+static void prepare_memory(void)
+{
+    void *block[IN_FLIGHT];
+    for (int i = 0; i < IN_FLIGHT; i++) cr_assert_eq(weir_device_alloc(rig.device, 8, &block[i]), 0);
+    for (int i = 0; i < IN_FLIGHT; i++) cr_assert_eq(weir_device_free(rig.device, block[i]), 0);
+}
+
 /* What a target region with map(tofrom:) does: memory, copy, kernel, copy back, free. */
 static void mapped(struct weir_scope *scope)
 {
@@ -120,9 +128,9 @@ static void mapped(struct weir_scope *scope)
         if (!rc) rc = weir__task_free(task, to.to);
         cr_assert_eq(rc, 0, "%s", weir_error_text());
         cr_assert_eq(weir_task_end(task), 0);
-        if (i % 32 == 31) { /* as many at a time as the window of a program that waits now and then */
+        if (i % IN_FLIGHT == IN_FLIGHT - 1) {
             cr_assert_eq(weir_scope_wait(scope), 0);
-            for (unsigned j = i - 31; j <= i; j++) cr_assert_eq(host[j], j + 1);
+            for (unsigned j = i + 1 - IN_FLIGHT; j <= i; j++) cr_assert_eq(host[j], j + 1);
         }
     }
 }
@@ -144,14 +152,14 @@ static double per_task(const char *entry, uint64_t tasks)
     return (double)emulator_calls(entry) / (double)tasks;
 }
 
-/* What may block was not called while tasks were submitted. A pattern that waits in between is let off. */
+/* What may block was not called while tasks were submitted. (One that waited for an event would never have come back, since
+ * the device stands meanwhile.) */
 static void check_submission(const struct pattern *pattern)
 {
     static const char *const blocking[] = {"cuStreamSynchronize", "cuCtxSynchronize", "cuMemFree_v2", "cuMemAlloc_v2",
                                            "cuMemHostAlloc",      "cuModuleUnload",   "cuFuncLoad",   "cuMemFreeHost"};
     for (size_t i = 0; i < sizeof blocking / sizeof blocking[0]; i++)
         cr_expect_eq(emulator_calls(blocking[i]), 0, "%s: %s", pattern->name, blocking[i]);
-    if (!pattern->copies) cr_expect_eq(emulator_calls("cuEventSynchronize"), 0, "%s: waited", pattern->name);
 }
 
 /* @counters_out: NULL: not counted. */
@@ -182,6 +190,7 @@ static void count(const struct pattern *pattern)
     struct weir_counters counters;
     struct weir__cuda_counters before, after;
     run(pattern, NULL);
+    if (pattern->copies) prepare_memory();
     before = own_counters();
     run(pattern, &counters);
     after = own_counters();
