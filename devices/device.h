@@ -92,6 +92,11 @@ struct weir__device_info {
     uint32_t features;          /* of this device, may be fewer than the backend's */
     uint32_t advised_streams;   /* how many streams exec/ should open at most on its own; > 0 */
     uint64_t memory_bytes;      /* 0: unknown */
+    /* What weir__launch.grid and .block can be; all 0: they are ignored. */
+    uint32_t team_threads;      /* most threads of a block */
+    uint32_t team_step;         /* threads that run in step: blocks are best multiples of it */
+    uint32_t processors;        /* that blocks run on */
+    uint32_t teams;             /* most blocks of a launch */
     /* Counts failed stretches of the device; grows (release) before the position of the failed stretch is published as
      * completed. Borrowed until device_close. NULL: unknown, exec/ asks status() for every position. */
     const _Atomic uint64_t *failures;

@@ -40,11 +40,17 @@ static const char *source_of(const struct weir__abi_ident *where)
     return where && where->source ? where->source : ";unknown;unknown;0;0;;";
 }
 
-static void shape_set(struct weir__launch *launch, const struct weir__kernel_args *args)
+static void shape_set(struct weir__launch *launch, const struct weir__kernel_args *args, const struct weir__target *target,
+                      const struct weir__shape *shape)
 {
     for (int i = 0; i < 3; i++) {
         launch->grid[i] = args->teams[i] > 0 ? (uint32_t)args->teams[i] : 0;
         launch->block[i] = args->threads[i] > 0 ? (uint32_t)args->threads[i] : 0;
+    }
+    if (shape->known && shape->mode != WEIR__SHAPE_BARE) {
+        const struct weir__device_info *info = weir__device_info_of(target->device);
+        struct weir__shape_limits limits = {info->team_threads, info->team_step, info->processors, info->teams};
+        weir__shape_choose(shape, args, &limits, &launch->grid[0], &launch->block[0]);
     }
     launch->shared_bytes = args->shared_bytes;
 }
@@ -60,11 +66,10 @@ static bool is_plain(const struct weir__map_args *maps)
 
 /* Everything that a target construct queues on its task. */
 static int queue_work(struct weir__construct *construct, const struct weir__kernel_args *args,
-                      const struct weir__map_args *maps, void *address)
+                      const struct weir__map_args *maps, struct weir__launch launch)
 {
     uint64_t room[ARGUMENTS_ON_STACK];
     uint64_t *values = room;
-    struct weir__launch launch = {.kernel = address};
     struct weir__region *region = &construct->region;
     uint32_t n = 0, found = maps->n;
     bool plain = is_plain(maps);
@@ -78,7 +83,6 @@ static int queue_work(struct weir__construct *construct, const struct weir__kern
     for (uint32_t i = 0; plain && i < found; i++) values[n + i] = (uintptr_t)maps->bases[i];
     if (!plain) rc = weir__data_arguments(region, maps, values + n, &found);
     if (rc) return rc;
-    shape_set(&launch, args);
     launch.nargs = n + found;
     launch.args = values;
     rc = weir__task_launch(construct->task, &launch);
@@ -106,7 +110,9 @@ static int launch(const struct weir__abi_ident *where, int64_t device, const voi
     if (weir__construct_open(target, kernel->name, nowait, &construct))
         return refuse("%s cannot be launched: %s", kernel->name, weir_error_text());
     weir__construct_maps(construct, &maps);
-    weir__construct_close(construct, queue_work(construct, args, &maps, address));
+    struct weir__launch what = {.kernel = address};
+    shape_set(&what, args, target, &kernel->on[target->index].shape);
+    weir__construct_close(construct, queue_work(construct, args, &maps, what));
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,7 +132,7 @@ static int library_prepare(struct library *library, uint32_t ntargets)
     for (size_t i = 0; i < library->entries.n; i++) {
         struct weir__entry entry = weir__decode_entry(&library->entries, i);
         if (entry.kind != WEIR__ENTRY_KERNEL) continue;
-        kernels[i] = calloc(1, sizeof *kernels[i] + ntargets * sizeof(_Atomic(void *)));
+        kernels[i] = calloc(1, sizeof *kernels[i] + ntargets * sizeof kernels[i]->on[0]);
         if (!kernels[i]) goto fail;
         kernels[i]->host = entry.address;
         kernels[i]->name = entry.name;
@@ -195,6 +196,34 @@ static bool is_variable(enum weir__entry_kind kind)
     return kind == WEIR__ENTRY_GLOBAL || kind == WEIR__ENTRY_LINK || kind == WEIR__ENTRY_INDIRECT;
 }
 
+static bool bytes_read(struct weir__target *target, void *module, const char *kernel, const char *suffix, void *to,
+                       size_t bytes)
+{
+    char name[512];
+    size_t size = 0;
+    struct weir__copy read = {.kind = WEIR__COPY_TO_HOST, .to = to, .bytes = bytes};
+    void *symbol;
+    if ((size_t)snprintf(name, sizeof name, "%s%s", kernel, suffix) >= sizeof name) return false;
+    if (weir__device_ops_of(target->device)->module_symbol(module, name, &symbol, &size) || size < bytes) return false;
+    read.from = symbol;
+    return !weir__construct_copy(target, &read);
+}
+
+/* How the compiler has translated a kernel; unknown on a device without grids. */
+static struct weir__shape shape_read(struct weir__target *target, void *module, const char *kernel)
+{
+    struct weir__shape shape = {.known = false};
+    unsigned char bytes[WEIR__SHAPE_BYTES];
+    bool good = true;
+    if (!weir__device_info_of(target->device)->processors) return shape;
+    if (bytes_read(target, module, kernel, "_kernel_environment", bytes, sizeof bytes))
+        good = weir__shape_of_environment(bytes, &shape);
+    else if (bytes_read(target, module, kernel, "_exec_mode", bytes, 1))
+        good = weir__shape_of_mode(bytes, &shape);
+    if (!good) weir__warn("%s: the image says nonsense about how %s runs", target->uid, kernel);
+    return shape;
+}
+
 /* First the variables, then what runs at the beginning, then kernels: who finds a kernel finds the rest. */
 static void library_load_symbols(struct weir__target *target, struct library *library, void *module)
 {
@@ -215,8 +244,9 @@ static void library_load_symbols(struct weir__target *target, struct library *li
             weir__log(2, "%s: the image has no kernel %s", target->uid, library->kernels[i]->name);
             continue;
         }
-        /* Pairs with the acquire in weir__registry_kernel(). */
-        atomic_store_explicit(&library->kernels[i]->address[target->index], address, memory_order_release);
+        struct weir__kernel_on *on = &library->kernels[i]->on[target->index];
+        on->shape = shape_read(target, module, library->kernels[i]->name);
+        atomic_store_explicit(&on->address, address, memory_order_release); /* pairs with weir__registry_kernel() */
     }
 }
 
@@ -269,7 +299,7 @@ const struct weir__kernel *weir__registry_kernel(const struct weir__target *targ
 {
     struct weir__kernel *kernel = weir__kernels_find(host);
     if (!kernel) return NULL;
-    void *address = atomic_load_explicit(&kernel->address[target->index], memory_order_acquire);
+    void *address = atomic_load_explicit(&kernel->on[target->index].address, memory_order_acquire);
     if (!address) return NULL;
     *address_out = address;
     return kernel;

@@ -13,16 +13,24 @@
 
 #include <weir/error.h>
 
+#include "interop/shape.h"
+
 struct weir__abi_descriptor;
 struct weir__target;
+
+/* A kernel on one device. */
+struct weir__kernel_on {
+    /* For weir__launch, NULL while not loaded there. Release (registry.c, after the shape and the image's variables are in
+     * place) pairs with the acquire in weir__registry_kernel(). */
+    _Atomic(void *) address;
+    struct weir__shape shape;
+};
 
 /* A kernel, found by the address that launches name. Lives until its library is unregistered. */
 struct weir__kernel {
     const void *host;
     const char *name;
-    /* address[target->index]: for weir__launch, NULL while not loaded there. Release (registry.c, after the image's
-     * variables are mapped) pairs with the acquire in weir__registry_kernel(). */
-    _Atomic(void *) address[];
+    struct weir__kernel_on on[]; /* by target->index */
 };
 
 /* enum weir__machine of all images registered so far; 0: there is nothing to offload. Any thread. Never blocks. */

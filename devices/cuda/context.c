@@ -159,6 +159,10 @@ static void describe(struct cuda_device *device, struct weir__device_info *info)
     info->features = WEIR__DEVICE_WAIT | WEIR__DEVICE_CROSS_WAIT | WEIR__DEVICE_FOREIGN;
     info->advised_streams = hardware_queues();
     info->memory_bytes = device->memory_bytes;
+    info->team_threads = (uint32_t)attribute(device, DRIVER_MAX_THREADS_PER_BLOCK);
+    info->team_step = (uint32_t)attribute(device, DRIVER_WARP_SIZE);
+    info->processors = (uint32_t)attribute(device, DRIVER_MULTIPROCESSOR_COUNT);
+    info->teams = (uint32_t)attribute(device, DRIVER_MAX_GRID_DIM_X);
 }
 
 /* OpenMP API Additional Definitions, foreign runtime contexts; ids as in omp.h. The context is there with the first
