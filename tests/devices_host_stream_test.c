@@ -216,7 +216,7 @@ Test(host_stream, streams_that_wait_hold_no_thread)
         usleep(1000);
         weir__host_device_threads(rig.devices[0], &threads);
     } while (threads.started - threads.parked != 1); /* the one in the gate */
-    cr_assert(threads.started <= 8, "%u threads", threads.started);
+    cr_assert(threads.started <= 32, "%u threads", threads.started); /* a few by chance, not one for each */
     cr_assert_eq(atomic_load(&count), 0);
     atomic_store(&gate.open, 1);
     for (int i = 0; i < N; i++) rig_sync_and_destroy(waiting[i]);

@@ -124,3 +124,94 @@ Test(ops, optional_slots_may_be_missing)
     ops.reserve = NULL;
     cr_expect_eq(weir__device_ops_check(&ops, NULL), WEIR_OK);
 }
+
+/* ---- gates and lending ---- */
+
+static int made, opened, lent;
+static void *waiting, *waited_for;
+
+static int gate_create(void *device, void **gate_out)
+{
+    if (!device || made) return WEIR_E_NO_MEMORY;
+    made++;
+    *gate_out = &made;
+    return WEIR_OK;
+}
+
+static int gate_wait(void *stream, void *gate)
+{
+    waiting = stream;
+    waited_for = gate;
+    return WEIR_OK;
+}
+
+static void gate_open(void *gate)
+{
+    opened += gate == (void *)&made;
+}
+
+static void lend(void *stream, bool on)
+{
+    waiting = stream;
+    lent += on ? 1 : 10;
+}
+
+static struct weir__device_ops table_with_gates(void)
+{
+    struct weir__device_ops ops = table_of(NULL);
+    ops.gate_create = gate_create;
+    ops.gate_wait = gate_wait;
+    ops.gate_open = gate_open;
+    ops.lend = lend;
+    return ops;
+}
+
+#define EXPECT_MISSING_WITH_GATES(slot)                                                                                \
+    do {                                                                                                               \
+        struct weir__device_ops ops = table_with_gates();                                                              \
+        ops.slot = NULL;                                                                                               \
+        expect_missing(&ops, #slot);                                                                                   \
+    } while (0)
+
+Test(ops, part_of_the_gates_is_refused)
+{
+    struct weir__device_ops complete = table_with_gates();
+    cr_expect_eq(weir__device_ops_check(&complete, NULL), WEIR_OK);
+    EXPECT_MISSING_WITH_GATES(gate_create);
+    EXPECT_MISSING_WITH_GATES(gate_wait);
+    EXPECT_MISSING_WITH_GATES(gate_open);
+    EXPECT_MISSING_WITH_GATES(host_function);
+}
+
+Test(ops, an_adapted_table_passes_gates_and_lending_on)
+{
+    static const struct weir__device_notice notice;
+    const struct weir__device_ops *adapted;
+    struct weir__device_info info;
+    struct weir__mock *mock;
+    void *backend, *device, *stream, *gate = NULL;
+    cr_assert_eq(weir__mock_create(NULL, &mock), WEIR_OK);
+    struct weir__device_ops ops = *weir__mock_ops(mock);
+    cr_assert_eq(weir__device_adapt(&ops, mock, &adapted, &backend), WEIR_OK);
+    cr_expect(!adapted->gate_create && !adapted->gate_wait && !adapted->gate_open && !adapted->lend);
+    weir__device_unadapt(adapted, backend);
+    ops.gate_create = gate_create;
+    ops.gate_wait = gate_wait;
+    ops.gate_open = gate_open;
+    ops.lend = lend;
+    cr_assert_eq(weir__device_adapt(&ops, mock, &adapted, &backend), WEIR_OK);
+    cr_assert_eq(adapted->device_open(backend, 0, &notice, &info, &device), WEIR_OK);
+    cr_assert_eq(adapted->stream_create(device, NULL, 0, &stream), WEIR_OK);
+    cr_expect_eq(adapted->gate_create(device, &gate), WEIR_OK);
+    cr_expect_eq(adapted->gate_create(device, &gate), WEIR_E_NO_MEMORY);
+    cr_expect_eq(adapted->gate_wait(stream, gate), WEIR_OK);
+    cr_expect(waiting == adapted->stream_native(stream) && waited_for == &made);
+    adapted->lend(stream, true);
+    adapted->lend(stream, false);
+    adapted->gate_open(gate);
+    cr_expect(opened == 1 && lent == 11);
+    adapted->stream_destroy(stream);
+    adapted->device_close(device);
+    weir__device_unadapt(adapted, backend);
+    weir__mock_destroy(mock);
+}

@@ -4,6 +4,7 @@
  * position of it. Streams are kept for ever, so an event needs no reference: after its stream is gone the position is
  * reached.
  */
+#include <sched.h>
 #include <stdlib.h>
 
 #include <weir/host.h>
@@ -149,7 +150,7 @@ int weir__host_gate_create(void *device, void **gate_out)
     if (weir__host_is_foreign_process(host->generation)) return weir__host_fail_forked();
     int code = weir__host_stream_make(host, NULL, 0, true, &gate);
     if (code) return code;
-    (void)weir__host_stream_claim(gate); /* nobody else knows it: it is idle */
+    while (!weir__host_stream_claim(gate)) sched_yield(); /* a late look at its former life may have it for a moment */
     *gate_out = gate;
     return WEIR_OK;
 }

@@ -126,9 +126,11 @@ void weir__host_stream_end(struct host_stream *stream)
     while (weir__host_stream_run(stream, UINT64_MAX, HOST_HOLD) == HOST_RUN_WAITING)
         weir__host_sync(stream->reader.wanted.stream, stream->reader.wanted.position);
     weir__host_queue_fini(stream);
+    pthread_mutex_lock(&stream->lock); /* a late look of somebody who wanted to wait */
     free(stream->notices);
     stream->notices = NULL;
     stream->nnotices = stream->notices_capacity = 0;
+    pthread_mutex_unlock(&stream->lock);
     stream->magic = 0;
     atomic_store_explicit(&stream->state, HOST_DEAD, memory_order_seq_cst);
     put_stream(stream);
