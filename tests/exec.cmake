@@ -14,6 +14,7 @@ weir_test(exec_edges_test SOURCES oracle.c rig.c LIBRARIES ${weir_exec_parts})
 weir_test(exec_wait_test LIBRARIES ${weir_exec_parts})
 weir_test(exec_recovery_test LIBRARIES ${weir_exec_parts})
 weir_test(exec_idle_test LIBRARIES ${weir_exec_parts})
+weir_test(exec_lease_test LIBRARIES ${weir_exec_parts})
 # Allocations of the library's objects go through the test.
 weir_test(exec_memory_test LIBRARIES ${weir_exec_parts} TIMEOUT 600)
 foreach(function malloc calloc realloc aligned_alloc posix_memalign free pthread_create)
