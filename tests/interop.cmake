@@ -21,6 +21,10 @@ add_dependencies(interop_properties_test interop_image)
 target_compile_definitions(interop_properties_test PRIVATE INTEROP_IMAGE="$<TARGET_FILE:interop_image>")
 set_target_properties(interop_properties_test PROPERTIES ENABLE_EXPORTS ON)
 
+# Interop constructs beside stand-ins for libomp and the shim.
+weir_test(interop_nodes_test SOURCES ${PROJECT_SOURCE_DIR}/interop/interop_order.c
+  ${PROJECT_SOURCE_DIR}/interop/interop_object.c LIBRARIES weir_exec weir_devices weir_graph PkgConfig::FFI ${CMAKE_DL_LIBS})
+
 # The map rules on a stand-in for exec/work.h.
 foreach(part data data_arguments data_attach data_begin data_end data_region data_update mapping mapping_ended)
   list(APPEND weir_map_rules ${PROJECT_SOURCE_DIR}/interop/${part}.c)

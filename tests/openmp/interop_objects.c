@@ -9,6 +9,19 @@
 
 #include "foreign.h"
 
+/* Those that weir has fixed; every compiler brings an omp.h of its own. */
+static void numbers(void)
+{
+    static const int properties[] = {omp_ipr_targetsync, omp_ipr_device_context, omp_ipr_device,
+                                     omp_ipr_platform,   omp_ipr_device_num,     omp_ipr_vendor_name,
+                                     omp_ipr_vendor,     omp_ipr_fr_name,        omp_ipr_fr_id};
+    for (int i = 0; i < 9; i++) CHECK(properties[i] == i - 9);
+    CHECK(omp_ipr_first == -9 && omp_interop_none == 0);
+    CHECK(omp_irc_no_value == 1 && omp_irc_success == 0 && omp_irc_empty == -1 && omp_irc_out_of_range == -2);
+    CHECK(omp_irc_type_int == -3 && omp_irc_type_ptr == -4 && omp_irc_type_str == -5 && omp_irc_other == -6);
+    CHECK(omp_ifr_cuda == 1 && omp_ifr_cuda_driver == 2 && omp_ifr_opencl == 3 && omp_ifr_level_zero == 6);
+}
+
 static void nothing_to_ask(int n)
 {
     omp_interop_t none = omp_interop_none, host = (omp_interop_t)1, wrong = (omp_interop_t)1;
@@ -180,6 +193,7 @@ int main(void)
     {
     }
     int n = omp_get_num_devices();
+    numbers();
     nothing_to_ask(n);
     if (!n) return finish();
     for (int d = 0; d < n; d++) each_type(d);
