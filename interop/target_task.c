@@ -64,7 +64,7 @@ static struct weir__target_task *memory_take(size_t bytes)
 {
     size_t size_class = (bytes + SIZE_STEP - 1) / SIZE_STEP;
     if (size_class >= SIZES) {
-        struct weir__target_task *task = aligned_alloc(SIZE_STEP, size_class * SIZE_STEP);
+        struct weir__target_task *task = malloc(size_class * SIZE_STEP);
         if (task) task->size_class = SIZES;
         return task;
     }
@@ -76,7 +76,7 @@ static struct weir__target_task *memory_take(size_t bytes)
         *mine = task->next;
         return task;
     }
-    task = aligned_alloc(SIZE_STEP, size_class * SIZE_STEP);
+    task = malloc(size_class * SIZE_STEP);
     if (task) task->size_class = (uint16_t)size_class;
     return task;
 }
