@@ -50,8 +50,8 @@ weir_cuda_variant(exec_property_test cuda_narrow WEIR_TEST_DAGS=200 WEIR_CUDA_EM
 weir_cuda_variant(exec_property_test cuda_random WEIR_TEST_DAGS=200 WEIR_CUDA_EMULATOR_SEED=3
   WEIR_CUDA_EMULATOR_DELAY_US=30)
 
-# How many calls of the driver a task costs, and what happens if each of them fails.
-foreach(test exec_cuda_counts_test exec_cuda_failures_test)
+# Copies of pageable memory, how many calls of the driver a task costs, and what happens if each of them fails.
+foreach(test exec_cuda_copies_test exec_cuda_counts_test exec_cuda_failures_test)
   weir_test(${test} LIBRARIES weir_exec weir_graph weir_devices emulator TIMEOUT 300)
   add_dependencies(${test} emulator_kernels)
   target_compile_definitions(${test} PRIVATE EMULATOR_IMAGE="$<TARGET_FILE:emulator_kernels>")
