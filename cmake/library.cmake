@@ -2,7 +2,7 @@
 # libweir.so, libweir.a and the links under the names of LLVM's offload library. The build tree has the layout of an
 # installation (lib, lib/weir, bin), so that everything finds its neighbours in the same way in both.
 set(WEIR_BUILD_LIB ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR})
-set(weir_parts weir_graph weir_devices weir_exec)
+set(weir_parts weir_graph weir_devices weir_trace weir_exec)
 set(weir_map ${PROJECT_SOURCE_DIR}/cmake/weir.map)
 if(WEIR_OPENMP)
   list(APPEND weir_parts weir_interop)

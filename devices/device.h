@@ -112,6 +112,15 @@ struct weir__device_notice {
      * stream's position now (≥ the asked one). @owner is what stream_create() got. Does not block and may queue work
      * on other streams. After the device has failed it is called too, so that nobody waits for ever. */
     void (*reached)(void *owner, uint64_t reached);
+    /* Times of work, for pictures: wanted while *timing is not 0, which a backend may look at when it likes (NULL: never).
+     * ran() tells that the stretch which ends with the record of @position was worked at from @begin to @end, as the
+     * device's own clock says, put on the time line of now(): a CPU device reads now() where the work is done; others
+     * convert. @begin 0: not known, but not before the stretch before it had ended and its waits were over. Called before
+     * the position is published as completed, on any thread, with or without locks; does not block and calls nobody. A
+     * backend without such a clock leaves it: exec/ then takes the time at which it gets to know. */
+    const _Atomic uint32_t *timing;
+    uint64_t (*now)(void);
+    void (*ran)(void *owner, uint64_t position, uint64_t begin, uint64_t end);
 };
 
 struct weir__device_ops {

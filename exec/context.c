@@ -253,6 +253,7 @@ static int check_options(const struct weir_context_options *o)
 int weir_context_create(const struct weir_context_options *options, struct weir_context **context_out)
 {
     static pthread_once_t       once = PTHREAD_ONCE_INIT;
+    static _Atomic uint32_t     numbers;
     struct weir_context_options o = {0};
     struct weir_context        *context;
     long                        cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -265,6 +266,7 @@ int weir_context_create(const struct weir_context_options *options, struct weir_
     context = aligned_alloc(64, (sizeof *context + 63) & ~(size_t)63);
     if (context == NULL) return weir__fail(WEIR_E_NO_MEMORY, "no memory for a context");
     memset(context, 0, sizeof *context);
+    context->number = (uint16_t)atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed); /* unique, nothing else */
     context->generation = atomic_load_explicit(&weir__generation, memory_order_relaxed); /* as in weir__context_check() */
     if (o.window == 0) o.window = weir__environment_number("WEIR_WINDOW", DEFAULT_WINDOW, 1, WEIR__MAX_WINDOW);
     if (o.workers == 0) o.workers = weir__environment_number("WEIR_WORKERS", cores > 2 ? (uint32_t)cores : 2, 1, WEIR__MAX_WORKERS);

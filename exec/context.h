@@ -59,6 +59,7 @@ struct weir_context {
     uint32_t window;
     uint32_t max_workers;
     uint32_t generation; /* of the process: fork changes it */
+    uint16_t number;     /* in records of trace/ */
 
     struct weir_context *summary_next; /* under the lock in summary.c */
 
@@ -78,7 +79,6 @@ struct weir_context {
     struct weir__pool   *idle_pools;
     struct weir_scope   *scopes;
     struct weir_counters past; /* of destroyed scopes */
-    _Atomic uint64_t     next_id;
 
     /* Active queues, and the thieves' notes in them. */
     struct weir__spin   list_lock;

@@ -6,6 +6,7 @@
 
 #include <exec/certify.h>
 #include <exec/submit.h>
+#include <exec/trace.h>
 
 #define FEW 16 /* predecessors on other streams that need no heap */
 #define LOOKED_AT 4 /* streams whose queues are compared */
@@ -364,6 +365,7 @@ int weir__issue_open(struct weir_task *task, bool late)
     struct weir__stream *stream;
     struct decision      decision = {0};
     struct points        points;
+    uint64_t             began = weir__trace_now();
     int                  rc;
 
     rc = points_collect(context, &task->node, &points);
@@ -377,6 +379,7 @@ int weir__issue_open(struct weir_task *task, bool late)
     rc = weir__stream_reserve(stream, 1);
     if (rc == WEIR_OK && stream->ops->reserve != NULL) rc = stream->ops->reserve(stream->handle);
     if (rc == WEIR_OK && (points.n != 0 || context->certificate != NULL)) rc = edges_decide(stream, task, &points, &decision);
+    if (rc == WEIR_OK && began != 0) weir__trace_open(task, stream, points.candidate, points.edges - points.done, began, late);
     points_fini(&points);
     if (rc != WEIR_OK) {
         weir__stream_unlease(stream);
@@ -403,6 +406,7 @@ static bool fail_in_place(struct weir_task *task, int status)
     stream->recorded = position;
     task->arg = (uintptr_t)(intptr_t)status;
     weir__task_set(task, WEIR__TASK_FAILED);
+    if (weir__record_is_on()) weir__trace_issued(task, stream, position);
     weir__stream_enter(stream, position, task);
     if (stream->ops->flush != NULL) stream->ops->flush(stream->handle);
     weir__point_want(stream->device->context, weir__point_pack(stream->id, position));
@@ -455,6 +459,7 @@ static void close_at(struct weir__runner *runner, struct weir_task *task, uint64
     uintptr_t            successors;
     bool                 here = false, wanted, quiet = (weir__task_flags(task) & WEIR__TASK_QUIET) != 0;
 
+    if (weir__record_is_on()) weir__trace_issued(task, stream, position);
     task->node.point = point;
     atomic_store_explicit(&task->state, WEIR__TASK_ENDED, memory_order_relaxed);
     /* From here on the task is issued. Its list is taken before the ring knows it: afterwards its memory may be gone. */

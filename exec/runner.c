@@ -4,6 +4,7 @@
 #include <exec/futex.h>
 #include <exec/issue.h>
 #include <exec/submit.h>
+#include <exec/trace.h>
 
 #define BATCH 64 /* finished tasks are given back after as many */
 
@@ -167,6 +168,7 @@ static void finish_special(struct weir__runner *runner, struct weir_task *task, 
     struct weir_task  *failed = status != WEIR_OK ? task : NULL;
     bool               kept = false;
 
+    if (weir__task_flags(task) & WEIR__TASK_TRACED) weir__trace_end(task, status);
     if (weir__task_flags(task) & WEIR__TASK_HAS_LOCKS) drop_locks(task);
     if (failed != NULL) weir__scope_note_failure(pool->scope, task, status);
     task->node.status = status;
@@ -186,7 +188,7 @@ static void finish_special(struct weir__runner *runner, struct weir_task *task, 
 static inline void finish(struct weir__runner *runner, struct weir_task *task, int status)
 {
     if (__builtin_expect(status != WEIR_OK ||
-                             weir__task_flags(task) & (WEIR__TASK_HAS_HANDLE | WEIR__TASK_HAS_CALLBACK | WEIR__TASK_HAS_LOCKS), 0)) {
+                             weir__task_flags(task) & (WEIR__TASK_HAS_HANDLE | WEIR__TASK_HAS_CALLBACK | WEIR__TASK_HAS_LOCKS | WEIR__TASK_TRACED), 0)) {
         finish_special(runner, task, status);
         return;
     }
@@ -220,7 +222,8 @@ void weir__runner_run(struct weir__runner *runner, struct weir_task *task)
 
     /* Tasks of another scope may be waited for while this one runs for long. */
     if (runner->count != 0 && runner->pool != task->pool) weir__runner_flush(runner);
-    status = ((weir_host_function)task->node.function)((void *)task->arg);
+    if (weir__record_is_on()) status = weir__trace_run(task);
+    else status = ((weir_host_function)task->node.function)((void *)task->arg);
     finish(runner, task, status > 0 ? WEIR_E_TASK : status);
 }
 

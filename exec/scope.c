@@ -7,6 +7,7 @@
 
 #include <exec/issue.h>
 #include <exec/submit.h>
+#include <exec/trace.h>
 
 #define FIRST_SWEEP 256
 
@@ -26,6 +27,7 @@ static struct weir__node *fence_create(struct weir__fencer *fencer, uint8_t doma
     if (domain == WEIR__DOMAIN_FOREIGN) domain = 0;
     weir__task_open(scope, task, domain != 0 ? WEIR__TASK_FENCE : WEIR__TASK_EMPTY, domain);
     task->device = domain != 0 ? ((const struct weir_task *)like)->device : 0;
+    if (weir__record_is_on()) weir__trace_made(scope, task, NULL, 0, NULL, true);
     return &task->node;
 }
 
@@ -71,6 +73,7 @@ static void give_pool(struct weir_context *context, struct weir__pool *pool)
 
 int weir_scope_create(struct weir_context *context, const struct weir_scope_options *options, struct weir_scope **scope_out)
 {
+    static _Atomic uint32_t numbers;
     struct weir_scope *scope;
     int                rc;
 
@@ -80,6 +83,7 @@ int weir_scope_create(struct weir_context *context, const struct weir_scope_opti
     if (scope == NULL) return weir__fail(WEIR_E_NO_MEMORY, "no memory for a scope");
     memset(scope, 0, sizeof *scope);
     scope->context = context;
+    scope->number = 1 + atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed); /* unique, nothing else */
     scope->pool = take_pool(context);
     scope->fencer = (struct weir__fencer){fence_create, fence_submit, weir__task_want, NULL};
     rc = scope->pool != NULL ? weir__depend_init(&scope->depend, options != NULL && options->ranges, &scope->fencer) : WEIR_E_NO_MEMORY;
@@ -162,8 +166,11 @@ int weir_scope_wait(struct weir_scope *scope)
     own = (struct weir__runner){.context = scope->context};
     if (weir__scope_is_own(scope)) runner = &scope->runner;
     if (!is_quiet(&quiet)) {
+        uint64_t began = weir__trace_now();
+
         weir__scope_sync_recent(scope, runner);
         weir__wait_until(scope->context, scope->pool, runner, is_quiet, &quiet);
+        if (began != 0) weir__trace_waited(began, WEIR__WAIT_SCOPE, scope, 0, NULL, __builtin_return_address(0));
     }
     return weir__scope_take_failure(scope);
 }
@@ -317,6 +324,7 @@ void weir__scope_sweep(struct weir_scope *scope, bool all)
     if (task == NULL) return;
     /* Something in flight: the thread that waited is not the one that submits; its wait told what was complete then. */
     all |= told && weir__scope_is_idle(scope);
+    if (all && weir__record_is_on()) weir__trace_forget(scope);
     if (all) weir__depend_clear(&scope->depend);
     else weir__depend_mark_failed(&scope->depend);
     for (; task != NULL; task = next) {

@@ -25,6 +25,8 @@ struct weir_scope {
     _Atomic(void *)      owner;     /* names the thread that submitted last */
     uint64_t             recent[4]; /* newest points issued by the submitter, by stream id modulo 4 */
     bool                 never_waits; /* weir__scope_never_wait() */
+    bool                 traced;      /* the submitter's: trace/ knows the scope */
+    uint32_t             number;      /* in records of trace/ */
     uint64_t             patience_ns; /* how long a full window is waited for without progress */
     uint64_t             base;      /* pool->completed when the scope was created */
     _Atomic uint64_t     submitted; /* written by the submitter */

@@ -6,6 +6,7 @@
 
 #include <exec/scope.h>
 #include <exec/submit.h>
+#include <exec/trace.h>
 
 #define SOON 64 /* at most as many positions between two notices, where none in particular is wanted */
 
@@ -310,6 +311,7 @@ void weir__stream_want(struct weir__stream *stream, uint64_t position)
 
     if (stream->ops->notify(stream->handle, position) == WEIR_OK) return;
     /* No memory for a notice. We must not block here, so a worker (and every waiter) looks again and again for a while. */
+    if (weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_NO_NOTICE, 0, NULL);
     weir__log(2, "%s: no notice (%s): looking instead", stream->device->info.name, stream->ops->last_error(stream->device->handle));
     atomic_store_explicit(&context->poll, true, memory_order_seq_cst);
     weir__context_wake(context);
@@ -445,4 +447,4 @@ static void reached(void *owner, uint64_t position)
     atomic_fetch_sub_explicit(&context->noticing, 1, memory_order_seq_cst);
 }
 
-const struct weir__device_notice weir__stream_notice = {reached};
+const struct weir__device_notice weir__stream_notice = {reached, &weir__record_on, weir__trace_clock, weir__trace_stretch};

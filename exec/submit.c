@@ -3,6 +3,7 @@
 
 #include <exec/futex.h>
 #include <exec/issue.h>
+#include <exec/trace.h>
 
 #define ID_BLOCK 256
 #define FIRST_PATIENCE_NS 100000000u
@@ -119,19 +120,24 @@ static bool wait_for_room(struct weir_scope *scope)
 /* Memory, after back-pressure unless @force. */
 static __attribute__((noinline)) int make_room(struct weir_scope *scope, bool force)
 {
+    uint64_t began = 0;
+
     if (scope->never_waits && !force) {
         collect(scope);
         if (!has_room(scope)) scope->limit += scope->limit / 2 + 1;
     } else if (!has_room(scope) && !force) {
+        began = weir__trace_now();
         weir__runner_flush(&scope->runner);
         if (scope->patience_ns == 0) scope->patience_ns = FIRST_PATIENCE_NS;
         if (!has_room(scope) && !wait_for_room(scope)) {
             /* Nothing that is sure to finish: half as much again, and more patience the next time. */
             scope->counters.window_exceeded++;
+            if (began != 0) weir__trace_fallback(WEIR__FALLBACK_WINDOW, 0, NULL);
             scope->limit += scope->limit / 2 + 1;
             scope->patience_ns = 2 * scope->patience_ns < MAX_PATIENCE_NS ? 2 * scope->patience_ns : MAX_PATIENCE_NS;
         }
     }
+    if (began != 0) weir__trace_waited(began, WEIR__WAIT_WINDOW, scope, 0, NULL, NULL);
     if (scope->pool->free != NULL || weir__pool_grow(scope->pool) == WEIR_OK) return WEIR_OK;
     return weir__fail(WEIR_E_NO_MEMORY, "no memory for a task");
 }
@@ -151,11 +157,13 @@ struct weir_task *weir__scope_take_task(struct weir_scope *scope, bool force)
 
 /* ---- a task ---- */
 
+static _Atomic uint64_t next_id; /* unique in the process: records of several contexts lie side by side */
+
 static inline void open_task(struct weir_scope *scope, struct weir_task *task, uint8_t kind, uint8_t domain)
 {
     if (scope->next_id == scope->end_id) {
         /* Relaxed: uniqueness is all that is asked for. */
-        scope->next_id = 1 + atomic_fetch_add_explicit(&scope->context->next_id, ID_BLOCK, memory_order_relaxed);
+        scope->next_id = 1 + atomic_fetch_add_explicit(&next_id, ID_BLOCK, memory_order_relaxed);
         scope->end_id = scope->next_id + ID_BLOCK;
     }
     weir__node_open(&task->node, scope->next_id++, domain);
@@ -333,6 +341,7 @@ static inline __attribute__((always_inline)) int prepare(const struct submission
 
 static inline __attribute__((always_inline)) void enter_accesses(const struct submission *s, struct weir__linking *linking)
 {
+    if (weir__record_is_on()) weir__trace_made(s->scope, weir__task_of(linking->node), s->accesses, s->naccesses, s->options, false);
     if (s->naccesses != 0) weir__depend_enter(&s->scope->depend, s->accesses, s->naccesses, linking);
     for (uintptr_t e = (uintptr_t)linking->node->extra; e != 0; e = weir__extra_of(e)->next) {
         if ((e & 7) == WEIR__EXTRA_LOCK) weir__task_set(weir__task_of(linking->node), WEIR__TASK_HAS_LOCKS);
@@ -460,7 +469,10 @@ static int check_issuable(const struct submission *s, bool block)
 
     if (s->naccesses == 0) return WEIR_OK;
     if (!is_issuable(&issuable) && block) {
+        uint64_t began = weir__trace_now();
+
         weir__wait_until(s->scope->context, s->scope->pool, &s->scope->runner, is_issuable, &issuable);
+        if (began != 0) weir__trace_waited(began, WEIR__WAIT_BEGIN, s->scope, 0, NULL, __builtin_return_address(0));
     }
     if (issuable.rc == WEIR_OK) return WEIR_OK;
     return weir__fail(issuable.rc, issuable.rc == WEIR_E_PREDECESSOR ? "a predecessor failed" : "a predecessor is not issued yet");
@@ -538,6 +550,7 @@ int weir_scope_wait_for(struct weir_scope *scope, const struct weir_access *acce
 
     if (rc != WEIR_OK) return rc;
     linking = (struct weir__linking){.node = &task->node, .extras = &scope->pool->extras, .want = weir__task_want};
+    if (weir__record_is_on()) weir__trace_made(scope, task, accesses, naccesses, NULL, true);
     if (naccesses != 0) weir__depend_peek(&scope->depend, accesses, naccesses, &linking);
     weir__scope_enter(scope, &linking);
     rc = weir_task_wait(task);
@@ -579,6 +592,7 @@ int weir__task_behind(struct weir_scope *scope, const struct weir_access *access
 
     if (rc != WEIR_OK) return rc;
     linking = (struct weir__linking){.node = &task->node, .extras = &scope->pool->extras, .want = weir__task_want};
+    if (weir__record_is_on()) weir__trace_made(scope, task, accesses, naccesses, options, true);
     if (naccesses != 0) weir__depend_peek(&scope->depend, accesses, naccesses, &linking);
     weir__scope_enter(scope, &linking);
     return WEIR_OK;

@@ -3,6 +3,7 @@
 
 #include <exec/issue.h>
 #include <exec/submit.h>
+#include <exec/trace.h>
 
 /* A runner for whoever calls: the scope's own on the submitting thread, else one on the stack. */
 static struct weir__runner *runner_of(struct weir_task *task, struct weir__runner *own)
@@ -272,7 +273,12 @@ int weir_task_wait(struct weir_task *task)
 
     if (rc == WEIR_OK) rc = weir__context_check(task->pool->context);
     if (rc != WEIR_OK) return rc;
-    if (!is_complete(task)) wait_for(task);
+    if (!is_complete(task)) {
+        uint64_t began = weir__trace_now();
+
+        wait_for(task);
+        if (began != 0) weir__trace_waited(began, WEIR__WAIT_TASK, NULL, task->node.id, NULL, __builtin_return_address(0));
+    }
     return status_of(task);
 }
 

@@ -32,6 +32,7 @@ enum weir__task_flag {
     WEIR__TASK_LOCKED = 8,       /* they are taken */
     WEIR__TASK_FAILED = 32,      /* not issued, but its place on the stream must be reached before it is complete: .arg */
     WEIR__TASK_QUIET = 64,       /* its completion may be noticed a little later */
+    WEIR__TASK_TRACED = 128,     /* its end is to be recorded: trace.h */
     WEIR__TASK_BLOCKING = 16,    /* begin with block: the submitter itself issues it when it is ready */
 };
 

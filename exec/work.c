@@ -6,6 +6,7 @@
 #include <devices/host/host.h>
 #include <exec/issue.h>
 #include <exec/submit.h>
+#include <exec/trace.h>
 #include <weir/host.h>
 
 const struct weir__device_ops *weir__device_ops_of(const struct weir_device *device)
@@ -56,12 +57,18 @@ int weir__task_launch(struct weir_task *task, const struct weir__launch *launch)
     return tell(stream, stream->ops->launch(stream->handle, launch), "launch");
 }
 
+static size_t copied_bytes(const struct weir__copy *copy)
+{
+    return copy->bytes * (copy->count[0] != 0 ? copy->count[0] : 1) * (copy->count[1] != 0 ? copy->count[1] : 1);
+}
+
 int weir__task_copy(struct weir_task *task, const struct weir__copy *copy)
 {
     struct weir__stream *stream = open_stream(task);
 
     if (stream == NULL) return WEIR_E_STATE;
     if (weir__log_is(4)) log_work(task, "copy", copy->bytes);
+    if (weir__record_is_on()) weir__trace_copy(task, copy->kind, copied_bytes(copy));
     return tell(stream, stream->ops->copy(stream->handle, copy), "copy");
 }
 
@@ -71,6 +78,7 @@ int weir__task_fill(struct weir_task *task, void *to, uint8_t value, size_t byte
 
     if (stream == NULL) return WEIR_E_STATE;
     if (weir__log_is(4)) log_work(task, "fill", bytes);
+    if (weir__record_is_on()) weir__trace_copy(task, 0, bytes);
     return tell(stream, stream->ops->fill(stream->handle, to, value, bytes), "fill");
 }
 
@@ -149,10 +157,15 @@ int weir__point_test(struct weir_context *context, struct weir__point point)
 int weir__point_wait(struct weir_context *context, struct weir__point point)
 {
     struct weir__stream *stream;
+    uint64_t             began;
+    int                  rc;
 
     if (point.value == 0) return WEIR_OK;
     stream = context->streams[weir__point_stream(point.value)];
-    return tell(stream, stream->ops->sync(stream->handle, weir__point_position(point.value)), "wait");
+    began = weir__trace_now();
+    rc = tell(stream, stream->ops->sync(stream->handle, weir__point_position(point.value)), "wait");
+    if (began != 0) weir__trace_waited(began, WEIR__WAIT_POINT, NULL, 0, NULL, NULL);
+    return rc;
 }
 
 /* ---- public ---- */

@@ -8,6 +8,7 @@
 #include <exec/futex.h>
 #include <exec/stream.h>
 #include <exec/submit.h>
+#include <exec/trace.h>
 
 /*
  * Workers run host tasks. A wake-up costs 30-75 us and a cache line 90-200 ns between cores, so:
@@ -234,6 +235,7 @@ static void *work(void *arg)
     struct weir_task    *task;
 
     worker_of = context;
+    pthread_setname_np(pthread_self(), "weir-worker");
     while ((task = next_task(worker, &runner, &search)) != NULL) {
         stop_looking(context, &search);
         /* More where this came from? */
@@ -242,6 +244,7 @@ static void *work(void *arg)
     }
     stop_looking(context, &search);
     weir__runner_flush(&runner);
+    weir__record_thread_ends();
     return NULL;
 }
 

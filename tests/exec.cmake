@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Random graphs against the oracle; fewer under a sanitizer, where each is slower.
-set(weir_exec_parts weir_exec weir_graph weir_devices weir_mock)
+set(weir_exec_parts weir_exec weir_trace weir_graph weir_devices weir_mock)
 if(WEIR_SANITIZER)
   set(weir_test_dags 500)
 else()
   set(weir_test_dags 10000)
 endif()
-weir_test(exec_property_test SOURCES dag.c oracle.c rig.c LIBRARIES ${weir_exec_parts} TIMEOUT 600)
+weir_test(exec_property_test SOURCES dag.c dag_trace.c oracle.c rig.c LIBRARIES ${weir_exec_parts} TIMEOUT 600)
 target_compile_definitions(exec_property_test PRIVATE WEIR_TEST_DAGS=${weir_test_dags})
 weir_test(exec_threads_test SOURCES rig.c LIBRARIES ${weir_exec_parts} TIMEOUT 600)
 weir_test(exec_input_test LIBRARIES ${weir_exec_parts})
@@ -52,7 +52,7 @@ weir_cuda_variant(exec_property_test cuda_random WEIR_TEST_DAGS=200 WEIR_CUDA_EM
 
 # Copies of pageable memory, how many calls of the driver a task costs, and what happens if each of them fails.
 foreach(test exec_cuda_copies_test exec_cuda_counts_test exec_cuda_failures_test)
-  weir_test(${test} LIBRARIES weir_exec weir_graph weir_devices emulator TIMEOUT 300)
+  weir_test(${test} LIBRARIES weir_exec weir_trace weir_graph weir_devices emulator TIMEOUT 300)
   add_dependencies(${test} emulator_kernels)
   target_compile_definitions(${test} PRIVATE EMULATOR_IMAGE="$<TARGET_FILE:emulator_kernels>")
   target_include_directories(${test} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

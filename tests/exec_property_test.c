@@ -10,10 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <exec/scope.h>
 #include <exec/work.h>
 #include <graph/check.h>
 
 #include "dag.h"
+#include "dag_trace.h"
 #include "rig.h"
 
 #ifndef WEIR_TEST_DAGS
@@ -26,6 +28,7 @@ struct run {
     const struct dag *dag;
     struct dag_scope *dag_scope;
     struct weir_scope *scope;
+    uint32_t number; /* the scope's, in a recording */
     int wait_status, destroy_status;
     char wait_text[512];
     struct weir_counters counters;
@@ -232,6 +235,7 @@ static void *run_scope(void *arg)
         problem(run, "weir_scope_create: %d", rc);
         return NULL;
     }
+    run->number = run->scope->number;
     for (uint32_t i = 0; i < dag_scope->n; i++) submit_next(run, i);
     run->wait_status = weir_scope_wait(run->scope);
     if (run->wait_status != 0) snprintf(run->wait_text, sizeof(run->wait_text), "%s", weir_error_text());
@@ -441,6 +445,27 @@ static void check_scope(struct run *run)
     for (uint32_t i = 0; i < run->dag_scope->n; i++) dag_print_task(stderr, &run->dag_scope->tasks[i]);
 }
 
+/* What was recorded of the list that ran last. */
+static void check_recording(const struct run *run)
+{
+    struct weir__trace *trace;
+    int rc = weir__trace_read(NULL, &trace);
+    if (rc != 0) {
+        problem(run, "no recording: %d %s", rc, weir_error_text());
+        return;
+    }
+    for (uint32_t s = 0; s < run->dag->nscopes; s++) {
+        const struct run *of = run + s;
+        const char *wrong = dag_trace_fault(trace, of->number, of->dag_scope, &of->relation, &of->counters);
+        if (wrong[0] != '\0') {
+            problem(of, "the recording: %s", wrong);
+            for (uint32_t i = 0; i < of->dag_scope->n && atomic_load(&problems) < 3; i++) dag_print_task(stderr, &of->dag_scope->tasks[i]);
+        }
+    }
+    if (trace->dropped != 0) problem(run, "%llu records were dropped", (unsigned long long)trace->dropped);
+    weir__trace_free(trace);
+}
+
 /* ---- many ---- */
 
 static _Atomic uint64_t beat, beat_seed;
@@ -483,6 +508,7 @@ static void run_dag(struct rig *rig, uint64_t seed)
     for (uint32_t s = 1; s < the_dag.nscopes; s++) pthread_join(threads[s], NULL);
     rig_agent_drain(rig);
     for (uint32_t s = 0; s < the_dag.nscopes; s++) check_scope(&runs[s]);
+    if (weir__record_is_on()) check_recording(&runs[0]);
 }
 
 static uint64_t decisions; /* records of all certificates */
@@ -537,4 +563,13 @@ Test(exec_property, random_graphs_keep_every_dependence, .timeout = 600)
     }
     fprintf(stderr, "%llu graphs, seeds 1 to %llu, %llu certified decisions\n", (unsigned long long)dags,
             (unsigned long long)dags, (unsigned long long)decisions);
+}
+
+/* The same while everything is recorded: the graph that is found in the records is the oracle's. */
+Test(exec_property, recorded_graphs_are_those_of_the_oracle, .timeout = 600)
+{
+    uint64_t seed = number_from("WEIR_TEST_SEED", 1), dags = number_from("WEIR_TEST_RECORDED", 20);
+    cr_assert_eq(weir__record_start(0, NULL), 0);
+    for (size_t k = 0; k < rig_nkinds; k++) run_batch(&rig_kinds[k], seed + 1000 * k, (uint32_t)dags);
+    weir__record_stop();
 }

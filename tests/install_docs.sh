@@ -56,7 +56,7 @@ done
 # Environment: the table of the command, the document and the sources know the same variables.
 sed -n 's/^ *[XY]("\(WEIR_[A-Z_]*\)".*/\1/p' tools/environment.h | sort >"$scratch/table"
 sed -n 's/^| `\(WEIR_[A-Z_]*\)` .*/\1/p' docs/environment.md | sort >"$scratch/documented"
-grep -rhoE '"WEIR_[A-Z_]+"' graph devices exec interop --include='*.c' --include='*.h' | tr -d '"' | grep -v '^WEIR_E_' | sort -u >"$scratch/read"
+grep -rhoE '"WEIR_[A-Z_]+"' graph devices exec interop trace --include='*.c' --include='*.h' | tr -d '"' | grep -v '^WEIR_E_' | sort -u >"$scratch/read"
 diff "$scratch/table" "$scratch/documented" || fail "docs/environment.md and tools/environment.h differ"
 diff "$scratch/table" "$scratch/read" || fail "tools/environment.h and the sources differ"
 while IFS= read -r line; do

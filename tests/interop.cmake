@@ -2,7 +2,7 @@
 if(NOT WEIR_OPENMP)
   return()
 endif()
-set(weir_facade weir_interop weir_exec weir_devices weir_graph PkgConfig::FFI ${CMAKE_DL_LIBS})
+set(weir_facade weir_interop weir_exec weir_trace weir_devices weir_graph PkgConfig::FFI ${CMAKE_DL_LIBS})
 
 weir_test(interop_shape_test SOURCES ${PROJECT_SOURCE_DIR}/interop/shape.c)
 add_test(NAME interop_nvptx COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/interop_nvptx.sh)
@@ -23,7 +23,7 @@ set_target_properties(interop_properties_test PROPERTIES ENABLE_EXPORTS ON)
 
 # Interop constructs beside stand-ins for libomp and the shim.
 weir_test(interop_nodes_test SOURCES ${PROJECT_SOURCE_DIR}/interop/interop_order.c
-  ${PROJECT_SOURCE_DIR}/interop/interop_object.c LIBRARIES weir_exec weir_devices weir_graph PkgConfig::FFI ${CMAKE_DL_LIBS})
+  ${PROJECT_SOURCE_DIR}/interop/interop_object.c LIBRARIES weir_exec weir_trace weir_devices weir_graph PkgConfig::FFI ${CMAKE_DL_LIBS})
 
 # The map rules on a stand-in for exec/work.h.
 foreach(part data data_arguments data_attach data_begin data_end data_region data_update mapping mapping_ended)

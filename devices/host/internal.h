@@ -139,6 +139,7 @@ struct host_reader { /* runner only */
     uint64_t done;     /* commands */
     uint64_t position; /* the newest one reached */
     uint32_t point;    /* first point of the current wait that is not known to be reached */
+    uint64_t began;    /* when the first work of the stretch did, if that is wanted; 0: none yet */
     uint64_t random;
     struct host_point wanted; /* what a held stream waits for */
     struct host_stream *held_below;

@@ -284,6 +284,21 @@ static enum host_run run_wait(struct host_stream *stream, const struct host_comm
     return HOST_RUN_REACHED;
 }
 
+static inline bool is_timed(const struct host_device *device)
+{
+    /* Relaxed: times of a stretch more or less. */
+    const _Atomic uint32_t *timing = device->notice->timing;
+    return __builtin_expect(timing && atomic_load_explicit(timing, memory_order_relaxed), 0);
+}
+
+static void tell_times(struct host_stream *stream, uint64_t position)
+{
+    const struct weir__device_notice *notice = stream->device->notice;
+    uint64_t end = notice->now(), begin = stream->reader.began ? stream->reader.began : end;
+    stream->reader.began = 0;
+    if (!stream->own) notice->ran(stream->owner, position - stream->base, begin, end);
+}
+
 /* A record was reached. Returns true if streams may have become runnable that no thread was woken for. */
 static bool reach(struct host_stream *stream, uint16_t kind, uint32_t flags)
 {
@@ -296,6 +311,7 @@ static bool reach(struct host_stream *stream, uint16_t kind, uint32_t flags)
         atomic_fetch_add_explicit(&stream->device->failures, 1, memory_order_release);
         atomic_store_explicit(&stream->failure, 0, memory_order_relaxed);
     }
+    if (is_timed(stream->device)) tell_times(stream, position);
     /* C1: seq_cst, pairs with W2 and A1. C2: pairs with W1. */
     atomic_store_explicit(&stream->completed, position, memory_order_seq_cst);
     if (atomic_load_explicit(&stream->interest, memory_order_seq_cst) > position) return false;
@@ -331,6 +347,7 @@ static enum host_run run_commands(struct host_stream *stream, uint64_t until, ui
             if (owed) weir__host_device_wake(stream->device);
             owed = false;
             if (stream->device->delay_us) weir__host_delay(stream);
+            if (!reader->began && is_timed(stream->device)) reader->began = stream->device->notice->now();
             weir__host_execute(stream, command);
         }
         reader->read += words;
