@@ -529,6 +529,7 @@ int weir__task_renew(struct weir_task *task, struct weir_task **next_out)
         return rc;
     }
     linking = (struct weir__linking){.node = &next->node, .extras = &scope->pool->extras, .want = weir__task_want};
+    if (weir__record_is_on()) weir__trace_made(scope, next, NULL, 0, NULL, false);
     weir__task_set(next, WEIR__TASK_BLOCKING);
     weir__scope_enter(scope, &linking); /* ready: it has no predecessors */
     atomic_store_explicit(&next->flags, (uint8_t)(weir__task_flags(next) & ~(unsigned)WEIR__TASK_BLOCKING), memory_order_relaxed); /* our own */

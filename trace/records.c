@@ -225,6 +225,8 @@ static void on_issued(struct pass *pass, const uint64_t *at, unsigned a)
     if (!task) return;
     task->issued = ns(pass, at[2]);
     task->point = at[3];
+    if (task->stream == WEIR__NONE)
+        task->stream = weir__map_get(&pass->trace->index->streams, stream_key(a, at[3] >> 44), WEIR__NONE);
     note(pass, weir__map_put(&pass->trace->index->points, point_key(a, at[3]), (uint32_t)(task - pass->trace->tasks)));
 }
 

@@ -296,7 +296,7 @@ static void tell_times(struct host_stream *stream, uint64_t position)
     const struct weir__device_notice *notice = stream->device->notice;
     uint64_t end = notice->now(), begin = stream->reader.began ? stream->reader.began : end;
     stream->reader.began = 0;
-    if (!stream->own) notice->ran(stream->owner, position - stream->base, begin, end);
+    if (stream->owner) notice->ran(stream->owner, position - stream->base, begin, end);
 }
 
 /* A record was reached. Returns true if streams may have become runnable that no thread was woken for. */
