@@ -13,6 +13,7 @@
 #include <exec/stream.h>
 #include <exec/submit.h>
 #include <exec/summary.h>
+#include <exec/trace.h>
 
 #define DEFAULT_WINDOW 4096
 
@@ -263,6 +264,7 @@ int weir_context_create(const struct weir_context_options *options, struct weir_
     if (options != NULL && (rc = check_options(options)) != WEIR_OK) return rc;
     if (options != NULL) o = *options;
     pthread_once(&once, watch_forks);
+    weir__trace_watch();
     context = aligned_alloc(64, (sizeof *context + 63) & ~(size_t)63);
     if (context == NULL) return weir__fail(WEIR_E_NO_MEMORY, "no memory for a context");
     memset(context, 0, sizeof *context);

@@ -311,7 +311,7 @@ void weir__stream_want(struct weir__stream *stream, uint64_t position)
 
     if (stream->ops->notify(stream->handle, position) == WEIR_OK) return;
     /* No memory for a notice. We must not block here, so a worker (and every waiter) looks again and again for a while. */
-    if (weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_NO_NOTICE, 0, NULL);
+    if (weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_NO_NOTICE, NULL, NULL);
     weir__log(2, "%s: no notice (%s): looking instead", stream->device->info.name, stream->ops->last_error(stream->device->handle));
     atomic_store_explicit(&context->poll, true, memory_order_seq_cst);
     weir__context_wake(context);

@@ -132,7 +132,7 @@ static __attribute__((noinline)) int make_room(struct weir_scope *scope, bool fo
         if (!has_room(scope) && !wait_for_room(scope)) {
             /* Nothing that is sure to finish: half as much again, and more patience the next time. */
             scope->counters.window_exceeded++;
-            if (began != 0) weir__trace_fallback(WEIR__FALLBACK_WINDOW, 0, NULL);
+            if (began != 0) weir__trace_fallback(WEIR__FALLBACK_WINDOW, NULL, NULL);
             scope->limit += scope->limit / 2 + 1;
             scope->patience_ns = 2 * scope->patience_ns < MAX_PATIENCE_NS ? 2 * scope->patience_ns : MAX_PATIENCE_NS;
         }

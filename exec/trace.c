@@ -63,11 +63,17 @@ static void note_scope(struct weir_scope *scope)
     PUT(WEIR__RECORD_SCOPE, scope->context->number, scope->number, scope->depend.ranges != NULL);
 }
 
+/* Of a task that another one stands for in the table: its routine, and the device work that this begins. */
+static bool can_be_part(const struct weir_task *task, size_t n, bool peek)
+{
+    return peek || task->node.kind == WEIR__TASK_EXTERNAL || (task->node.kind == WEIR__TASK_BEGIN && n == 0);
+}
+
 void weir__trace_made(struct weir_scope *scope, struct weir_task *task, const struct weir_access *accesses, size_t n,
                       const struct weir_task_options *options, bool peek)
 {
     uint64_t name = options ? weir__record_text(options->name) : 0;
-    uint64_t token = weir__record_writer ? weir__record_writer->token : 0;
+    uint64_t token = weir__record_writer && can_be_part(task, n, peek) ? weir__record_writer->token : 0;
     unsigned what = kind_of(task) | (peek ? WEIR__RECORD_TASK_PEEK : 0u) | (unsigned)task->device << 8;
     size_t first = n < AT_ONCE ? n : AT_ONCE;
     unsigned size = 4 + (name ? 2u : 0u) + (token ? 1u : 0u) + 2 * (unsigned)first;
@@ -253,9 +259,14 @@ void weir__trace_waited(uint64_t began, enum weir__record_wait why, const struct
         (uint64_t)(uintptr_t)caller);
 }
 
-void weir__trace_fallback(enum weir__record_fallback why, uint64_t task, const char *place)
+void weir__trace_fallback(enum weir__record_fallback why, const struct weir_task *task, const char *place)
 {
-    PUT(WEIR__RECORD_FALLBACK, why, 0, task, weir__record_now(), weir__record_text(place));
+    PUT(WEIR__RECORD_FALLBACK, why, 0, task ? task->node.id : 0, weir__record_now(), weir__record_text(place));
+}
+
+void weir__trace_ran(const struct weir_task *task, uint64_t began)
+{
+    PUT(WEIR__RECORD_RUN, 1, 0, task->node.id, began, weir__record_now());
 }
 
 void weir__trace_label(const struct weir_task *task, const char *name, const char *place)

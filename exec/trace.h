@@ -9,13 +9,7 @@
 
 #include <exec/scope.h>
 #include <exec/stream.h>
-#include <trace/record.h>
-
-/* A reading of the clock for the functions below, 0 while recording is off. */
-static inline uint64_t weir__trace_now(void)
-{
-    return weir__record_is_on() ? weir__record_now() : 0;
-}
+#include <exec/trace_work.h>
 
 /* Before the accesses are entered. @options may be NULL; @peek: only looked at, nothing will be ordered behind the
  * task. */
@@ -32,16 +26,12 @@ void weir__trace_issued(const struct weir_task *task, const struct weir__stream 
 void weir__trace_end(const struct weir_task *task, int status);
 /* The scope's table was emptied: later tasks are not behind earlier ones. */
 void weir__trace_forget(const struct weir_scope *scope);
-/* The calling thread has waited since @began. @task, @place (";file;function;line;column;;") and @caller may be 0. */
-void weir__trace_waited(uint64_t began, enum weir__record_wait why, const struct weir_scope *scope, uint64_t task,
-                        const char *place, const void *caller);
-/* Something was done in a dearer way than it could be. As above. */
-void weir__trace_fallback(enum weir__record_fallback why, uint64_t task, const char *place);
 void weir__trace_copy(const struct weir_task *task, unsigned kind, size_t bytes);
-/* What an open or submitted task is called, and where: for those that have no options. @place as above. */
-void weir__trace_label(const struct weir_task *task, const char *name, const char *place);
 /* A stretch of work on a stream, by the device's clock (struct weir__device_notice). */
 void weir__trace_stretch(void *owner, uint64_t position, uint64_t begin, uint64_t end);
 uint64_t weir__trace_clock(void);
+
+/* Start if the environment asks for it, before the first device is opened; write at exit what it asks for. */
+void weir__trace_watch(void);
 
 #endif

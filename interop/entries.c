@@ -12,6 +12,7 @@
 #include "interop/registry.h"
 #include "interop/runtime.h"
 #include "interop/target_task.h"
+#include "interop/trace.h"
 
 /* ---- registration: called by constructors and exit handlers of each program and library ---- */
 
@@ -60,7 +61,8 @@ static int queue_data(struct weir__construct *construct, enum operation operatio
 }
 
 /* Does nothing when the host is used; these have no result to say so. */
-static void data(enum operation operation, bool nowait, int64_t device, const struct weir__map_args *maps)
+static void data(enum operation operation, bool nowait, const struct weir__abi_ident *where, int64_t device,
+                 const struct weir__map_args *maps)
 {
     struct weir__target *target = weir__target_task_target(device);
     struct weir__construct *construct;
@@ -69,6 +71,7 @@ static void data(enum operation operation, bool nowait, int64_t device, const st
     if (!target || !maps->n) return;
     if (weir__construct_open(target, operation_names[operation], nowait, &construct))
         weir__fatal("%s on %s failed: %s", operation_names[operation], target->uid, weir_error_text());
+    if (weir__record_is_on()) weir__trace_construct(construct, operation_names[operation], where, maps);
     weir__construct_maps(construct, maps);
     weir__construct_close(construct, queue_data(construct, operation, maps));
 }
@@ -85,9 +88,8 @@ static void data(enum operation operation, bool nowait, int64_t device, const st
 #define MAPPED_ENTRY(name, operation, nowait)                                                                          \
     WEIR__EXPORT void name(struct weir__abi_ident *where, int64_t device, WEIR__MAPPED_ARRAYS)                         \
     {                                                                                                                  \
-        (void)where;                                                                                                   \
         struct weir__map_args maps = MAPS;                                                                             \
-        data(operation, nowait, device, &maps);                                                                        \
+        data(operation, nowait, where, device, &maps);                                                                 \
     }
 MAPPED_ENTRY(__tgt_target_data_begin_mapper, BEGIN, false)
 MAPPED_ENTRY(__tgt_target_data_end_mapper, END, false)
@@ -101,7 +103,7 @@ MAPPED_ENTRY(__tgt_target_data_update_nowait_mapper, UPDATE, true)
     {                                                                                                                  \
         void **names = NULL, **mappers = NULL;                                                                         \
         struct weir__map_args maps = MAPS;                                                                             \
-        data(operation, nowait, device, &maps);                                                                        \
+        data(operation, nowait, NULL, device, &maps);                                                                  \
     }
 PLAIN_ENTRY(__tgt_target_data_begin, BEGIN, false)
 PLAIN_ENTRY(__tgt_target_data_end, END, false)

@@ -16,6 +16,7 @@
 #include "interop/runtime.h"
 #include "interop/shim.h"
 #include "interop/siblings.h"
+#include "interop/trace.h"
 
 /*
  * libomp lays a task out as its own part, the compiler's part, and what the task shares with its creator, each rounded
@@ -60,7 +61,9 @@ static int32_t run(int32_t gtid, void *arg)
     bool waits_here = trailer.is_tied && (weir__task_routine)((struct weir__abi_task *)arg)->destructors != ended;
     weir__frame_enter(&frame, gtid, false);
     bool waited = weir__construct_set_waits(trailer.waits);
+    uint64_t began = trailer.node ? weir__trace_now() : 0;
     int32_t result = trailer.routine(gtid, arg);
+    if (began) weir__trace_ran(trailer.node, began);
     (void)weir__construct_set_waits(waited);
     if (waits_here) weir__shim_end_task(gtid, true);
     weir__frame_leave(&frame, gtid);
@@ -307,6 +310,7 @@ int32_t weir__host_task_submit(struct weir__abi_ident *where, int32_t gtid, stru
     }
     if (weir__task_foreign(siblings->scope, depends.at, depends.n, NULL, &node))
         weir__fatal("a task of the host cannot be submitted: %s", weir_error_text());
+    if (weir__record_is_on()) weir__trace_label(node, NULL, weir__trace_source(where));
     for (size_t i = 0; i < depends.n; i++)
         if (depends.at[i].kind == WEIR_ACCESS_ALL_MEMORY) siblings->has_all_memory = true;
     weir__depends_fini(&depends);

@@ -10,6 +10,7 @@
 #include "interop/registry.h"
 #include "interop/runtime.h"
 #include "interop/target_task.h"
+#include "interop/trace.h"
 
 /*
  * Kernel launches. They return 0 when the kernel was or will be executed, and -1 before anything was done: the program
@@ -31,6 +32,7 @@ static int refuse(const char *format, const char *what, const char *where)
 {
     if (weir__runtime_is_mandatory()) weir__fatal(format, what, where);
     weir__log(2, format, what, where);
+    if (weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_NO_IMAGE, NULL, what);
     return not_offloaded();
 }
 
@@ -109,6 +111,7 @@ static int launch(const struct weir__abi_ident *where, int64_t device, const voi
     struct weir__construct *construct;
     if (weir__construct_open(target, kernel->name, nowait, &construct))
         return refuse("%s cannot be launched: %s", kernel->name, weir_error_text());
+    if (weir__record_is_on()) weir__trace_construct(construct, kernel->name, where, &maps);
     weir__construct_maps(construct, &maps);
     struct weir__launch what = {.kernel = address};
     shape_set(&what, args, target, &kernel->on[target->index].shape);

@@ -4,13 +4,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <exec/environment.h>
+#include <string.h>
 
 #include "interop/runtime.h"
 #include "interop/shim.h"
 
-#define LINE(text, value) fprintf(stderr, "weir:   %-58s %12" PRIu64 "\n", text, (uint64_t)(value))
+/* What did not happen is not told. */
+static void line(const char *text, uint64_t value)
+{
+    if (value) fprintf(stderr, "weir:   %-58s %12" PRIu64 "\n", text, value);
+}
 
 static uint64_t get(const _Atomic uint64_t *counter)
 {
@@ -26,37 +29,24 @@ static void tasks(uint64_t here)
         fprintf(stderr, "weir:   left to libomp: weir does not stand in front of it, or was told not to\n");
         return;
     }
-    LINE("issued by the thread that generated them", get(&n.early));
-    LINE("... and run by it: shorter than handing them to a CPU device", here);
-    LINE("issued when a task of the host had finished", get(&n.released));
-    LINE("run when predecessors were complete: first run of an entry", get(&n.first));
-    LINE("run when predecessors were complete: code of the host", get(&n.host));
-    LINE("run when predecessors were complete: a mapper reads data", get(&n.mapper));
-    LINE("waited for when they were generated: final", get(&n.included));
-    LINE("handed to libomp, and waited for: task reductions", get(&n.plain));
-    LINE("waited inside: the device did not take the construct", get(&n.refused));
+    line("issued by the thread that generated them", get(&n.early));
+    line("... and run by it: shorter than handing them to a CPU device", here);
+    line("issued when a task of the host had finished", get(&n.released));
+    line("run when predecessors were complete: first run of an entry", get(&n.first));
+    line("run when predecessors were complete: code of the host", get(&n.host));
+    line("run when predecessors were complete: a mapper reads data", get(&n.mapper));
+    line("waited for when they were generated: final", get(&n.included));
+    line("handed to libomp, and waited for: task reductions", get(&n.plain));
+    line("waited inside: the device did not take the construct", get(&n.refused));
     fprintf(stderr, "weir: interop constructs with nowait\n");
-    LINE("made tasks", get(&n.interop));
-    LINE("of these behind a task of the host: foreign work held", get(&n.gated));
-    LINE("of these waited for: the device cannot hold foreign work", get(&n.ungated));
+    line("made tasks", get(&n.interop));
+    line("of these behind a task of the host: foreign work held", get(&n.gated));
+    line("of these waited for: the device cannot hold foreign work", get(&n.ungated));
     fprintf(stderr, "weir: tasks of the host with dependences\n");
-    LINE("in all", get(&n.hosted));
-    LINE("that had to wait for target tasks", get(&n.gates));
-    LINE("ends of tasks that waited for target tasks they had made", get(&n.orphans));
-    LINE("waits of the host for target tasks", get(&n.waits));
-}
-
-static void edges(const struct weir_counters *c)
-{
-    fprintf(stderr, "weir: dependences between them\n");
-    LINE("predecessor complete: nothing to do", c->edges_done);
-    LINE("same stream: nothing to do", c->edges_stream);
-    LINE("implied by another: nothing to do", c->edges_implied);
-    LINE("by an event on the device", c->edges_event);
-    LINE("by completion: a task of the host on one side", c->edges_host);
-    LINE("through the host: devices that cannot wait for each other", c->edges_host_only);
-    LINE("event waits queued", c->event_waits);
-    LINE("most tasks of one generating task in flight at once", c->peak_in_flight);
+    line("in all", get(&n.hosted));
+    line("that had to wait for target tasks", get(&n.gates));
+    line("ends of tasks that waited for target tasks they had made", get(&n.orphans));
+    line("waits of the host for target tasks", get(&n.waits));
 }
 
 static void at_exit(void)
@@ -67,11 +57,11 @@ static void at_exit(void)
     weir_context_counters(rt->context, &c);
     flockfile(stderr);
     tasks(c.run_here);
-    edges(&c);
     funlockfile(stderr);
 }
 
 void weir__report_watch(void)
 {
-    if (weir__environment_number("WEIR_REPORT", 0, 0, 1)) (void)atexit(at_exit);
+    const char *report = getenv("WEIR_REPORT"); /* exec/trace_watch.c reads it, too */
+    if (report && !strcmp(report, "1")) (void)atexit(at_exit);
 }

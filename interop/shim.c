@@ -20,6 +20,7 @@
 #include "interop/runtime.h"
 #include "interop/siblings.h"
 #include "interop/target_task.h"
+#include "interop/trace.h"
 
 /* ---- on or off ---- */
 
@@ -86,6 +87,17 @@ static bool is_idle(void *scope)
     return weir__scope_is_idle(scope);
 }
 
+static bool is_group_idle(void *anchor)
+{
+    return weir__anchor_is_idle(anchor);
+}
+
+/* What waits for that, in a recording. */
+static enum weir__record_wait reason(bool (*done)(void *arg))
+{
+    return done == is_idle ? WEIR__WAIT_TASKWAIT : done == is_group_idle ? WEIR__WAIT_GROUP : WEIR__WAIT_DEPEND;
+}
+
 /*
  * Wait until @done, or as long as libomp has nothing that only this thread can run: sleep until device work completes,
  * a gate opens or, if there may be tasks of the host, a little while has passed, and run what libomp has ready.
@@ -99,6 +111,7 @@ static void settle(struct weir__siblings *siblings, struct weir__abi_ident *wher
     bool alone = libomp->num_threads() == 1;
     struct settling settling = {siblings, done, arg, 0, elsewhere};
     if (done(arg)) return;
+    uint64_t began = weir__trace_now();
     weir__count(&weir__runtime_thread()->counts.waits);
     weir__host_task_wait_begin(siblings);
     while (!done(arg)) {
@@ -110,6 +123,7 @@ static void settle(struct weir__siblings *siblings, struct weir__abi_ident *wher
                                done == is_idle);
     }
     weir__host_task_wait_end(siblings, gtid);
+    if (began) weir__trace_directive(began, reason(done), siblings->scope, where);
 }
 
 void weir__shim_settle(struct weir__abi_ident *where, int32_t gtid)
@@ -149,11 +163,6 @@ void weir__shim_drain(void)
 {
     if (weir__shim_is_on()) weir__shim_settle(NULL, weir__libomp()->global_thread_num(NULL));
     weir__runtime_drain();
-}
-
-static bool is_group_idle(void *anchor)
-{
-    return weir__anchor_is_idle(anchor);
 }
 
 struct predecessors {
@@ -282,6 +291,7 @@ WEIR__EXPORT struct weir__abi_task *__kmpc_omp_target_task_alloc(struct weir__ab
         return weir__libomp()->target_task_alloc(where, gtid, flags, bytes, shareds, entry, device);
     if (atomic_load_explicit(&reductions, memory_order_relaxed)) {
         weir__count(&weir__runtime_thread()->counts.plain);
+        if (weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_REDUCTION, NULL, weir__trace_source(where));
         return weir__host_task_alloc(where, gtid, flags, bytes, shareds, entry, true);
     }
     struct weir__abi_task *task = weir__target_task_alloc(gtid, flags, bytes, shareds, entry, device);

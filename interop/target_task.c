@@ -14,6 +14,7 @@
 #include "interop/runtime.h"
 #include "interop/shim.h"
 #include "interop/siblings.h"
+#include "interop/trace.h"
 
 /*
  * Two ways to run the routine.
@@ -39,6 +40,7 @@ struct weir__target_task {
     struct weir__construct *construct; /* kept until the end, or NULL */
     struct weir__abi_task *bracket;    /* the routine became host code: libomp's task for it */
     const char *name;                  /* of the construct, for messages */
+    uint64_t token;                    /* WAITING: of its parts, in a recording; 0: none is made */
     int32_t gtid, flags;
     _Atomic uint32_t parts; /* WAITING: the submission, the routine, its device tasks */
     uint16_t size_class;    /* SIZES: not from a pool */
@@ -132,6 +134,7 @@ struct weir__abi_task *weir__target_task_alloc(int32_t gtid, int32_t flags, size
     task->flags = flags;
     task->construct = NULL;
     task->bracket = NULL;
+    task->token = 0;
     task->name = "target task";
     task->offloaded = task->on_host = task->mapped = false;
     task->task = (struct weir__abi_task){.shareds = shareds ? (char *)task + until_shareds : NULL, .routine = marker};
@@ -218,10 +221,12 @@ static int run_waiting(void *arg)
 {
     struct weir__target_task *task = arg, *outer = current;
     int32_t gtid = weir__libomp()->global_thread_num(NULL);
+    uint64_t token = task->token ? weir__record_set_token(task->token) : 0;
     bracket_open(task, gtid);
     current = task;
     task->entry(gtid, &task->task);
     current = outer;
+    if (task->token) weir__record_set_token(token);
     bracket_close(task, gtid);
     learn(task);
     part_done(task);
@@ -248,7 +253,18 @@ static void submit_early(struct weir__target_task *task, struct weir_scope *scop
     submitting = outer;
 }
 
-static void submit_waiting(struct weir__target_task *task, struct weir_scope *scope,
+/* For a recording: what the task is called where nothing else is known, and why it waits. */
+static void note_waiting(const struct weir__target_task *task, const struct weir__abi_ident *where, enum weir__learned what)
+{
+    weir__trace_label(task->node, NULL, weir__trace_source(where));
+    weir__trace_fallback(what == WEIR__LEARNED_HOST     ? WEIR__FALLBACK_HOST_CODE
+                         : what == WEIR__LEARNED_MAPPER ? WEIR__FALLBACK_MAPPER
+                                                        : WEIR__FALLBACK_FIRST,
+                         task->node, weir__trace_source(where));
+    weir__record_set_token(0);
+}
+
+static void submit_waiting(struct weir__target_task *task, struct weir_scope *scope, const struct weir__abi_ident *where,
                            const struct weir__depends *depends, enum weir__learned what, struct weir_task **handle_out)
 {
     struct weir__thread *thread = weir__runtime_thread();
@@ -258,9 +274,11 @@ static void submit_waiting(struct weir__target_task *task, struct weir_scope *sc
     task->mode = WAITING;
     atomic_store_explicit(&task->parts, 2, memory_order_relaxed); /* published by the queue, or our own */
     bool at_once = what == WEIR__LEARNED_NOTHING && weir__scope_is_clear(scope, depends->at, depends->n, false);
+    if (weir__record_is_on()) weir__record_set_token(task->token = weir__record_new_token());
     if (!at_once && weir__task_behind(scope, depends->at, depends->n, false, run_waiting, task, NULL))
         fail("submitted");
     if (weir_task_external(scope, depends->at, depends->n, NULL, &task->node)) fail("submitted");
+    if (task->token) note_waiting(task, where, what);
     if (handle_out) *handle_out = weir_task_retain(task->node);
     if (at_once) run_waiting(task);
     part_done(task);
@@ -292,9 +310,10 @@ void weir__target_task_submit(struct weir__abi_ident *where, int32_t gtid, struc
     if (what == WEIR__LEARNED_OFFLOADS)
         submit_early(task, siblings->scope, &depends, included ? &handle : NULL);
     else
-        submit_waiting(task, siblings->scope, &depends, what, included ? &handle : NULL);
+        submit_waiting(task, siblings->scope, where, &depends, what, included ? &handle : NULL);
     if (handle) {
         weir__count(&weir__runtime_thread()->counts.included);
+        if (weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_FINAL, handle, weir__trace_source(where));
         int rc = weir_task_wait(handle); /* a failure has ended the program */
         (void)rc;
         weir_task_release(handle);
@@ -401,6 +420,7 @@ void weir__target_task_to_host(struct weir__target_task *task)
     task->on_host = true;
     if (task->mode != EARLY || task->bracket) return;
     weir__count(&weir__runtime_thread()->counts.refused);
+    if (weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_REFUSED, task->node, NULL);
     wait_for_predecessors(task);
     bracket_open(task, weir__libomp()->global_thread_num(NULL));
 }

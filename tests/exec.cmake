@@ -63,3 +63,6 @@ add_executable(gpu_check gpu/check.c gpu/graph.c)
 target_link_libraries(gpu_check PRIVATE weir_build ${weir_exec_parts} PkgConfig::FFI ${CMAKE_DL_LIBS})
 add_test(NAME gpu COMMAND gpu_check)
 set_tests_properties(gpu PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+
+# What is written of a recording.
+weir_test(exec_trace_test SOURCES json.c LIBRARIES ${weir_exec_parts})

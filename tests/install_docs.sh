@@ -54,7 +54,7 @@ for document in "${documents[@]}"; do
 done
 
 # Environment: the table of the command, the document and the sources know the same variables.
-sed -n 's/^ *[XY]("\(WEIR_[A-Z_]*\)".*/\1/p' tools/environment.h | sort >"$scratch/table"
+sed -n 's/^ *[XYT]("\(WEIR_[A-Z_]*\)".*/\1/p' tools/environment.h | sort >"$scratch/table"
 sed -n 's/^| `\(WEIR_[A-Z_]*\)` .*/\1/p' docs/environment.md | sort >"$scratch/documented"
 grep -rhoE '"WEIR_[A-Z_]+"' graph devices exec interop trace --include='*.c' --include='*.h' | tr -d '"' | grep -v '^WEIR_E_' | sort -u >"$scratch/read"
 diff "$scratch/table" "$scratch/documented" || fail "docs/environment.md and tools/environment.h differ"
@@ -68,6 +68,10 @@ while IFS= read -r line; do
     IFS='"' read -r _ name _ words _ standard _ meaning _ <<<"$line"
     grep -qF "| \`$name\` | $words | $standard | $meaning |" docs/environment.md || fail "docs/environment.md: the row of $name"
 done < <(tr -d '\n' <tools/environment.h | sed 's/\\ */ /g; s/Y("/\nY("/g' | grep '^Y("')
+
+while IFS='"' read -r _ name _ values _ standard _ meaning _; do
+    grep -qF "| \`$name\` | $values | $standard | $meaning |" docs/environment.md || fail "docs/environment.md: the row of $name"
+done < <(tr -d '\n' <tools/environment.h | sed 's/\\ */ /g; s/T("/\nT("/g' | grep '^T("')
 
 # Packages: each has its reason.
 while read -r package; do

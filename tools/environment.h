@@ -10,7 +10,7 @@
     X("WEIR_LOG", 0, 4, "1",                                                                                           \
       "messages on stderr: 0 none, 1 errors, 2 warnings, 3 information (devices, streams), 4 every task and copy on a device")\
     X("WEIR_SUMMARY", 0, 1, "0", "1: one line at exit: tasks, edges and how they were realised")                       \
-    X("WEIR_REPORT", 0, 1, "0", "1: at exit of an OpenMP program, what became of its target tasks")                    \
+    X("WEIR_TRACE_LIMIT", 1, 65536, "256", "MiB of records that are kept for the pictures; more are dropped and counted") \
     X("WEIR_WORKERS", 1, 256, "one per core, at least 2", "threads for host tasks of the graph API")                   \
     X("WEIR_HOST_DEVICES", 1, 254, "1, in OpenMP programs 4", "how many CPU devices there are")                        \
     X("WEIR_WINDOW", 1, 16777216, "4096", "tasks in flight per scope before the submitter helps or waits")             \
@@ -27,5 +27,13 @@
 #define WEIR_ENVIRONMENT_WORDS(Y)                                                                                      \
     Y("WEIR_DEVICE", "host, cuda, all", "all",                                                                         \
       "which devices there are besides one CPU device at least; cuda: programs compiled for x86-64 use CUDA devices, which only an emulated driver can run")
+
+/* The same for those that hold a text. %p in a file's name is the number of the process. */
+#define WEIR_ENVIRONMENT_TEXTS(T)                                                                                      \
+    T("WEIR_GRAPH", "file .svg, .dot or .html", "none", "at exit, a picture of the tasks and of what waited for what") \
+    T("WEIR_TRACE", "file", "none", "at exit, a timeline as JSON for Perfetto or chrome://tracing")                    \
+    T("WEIR_REPORT", "0, 1, json or file", "0",                                                                        \
+      "at exit, a report on stderr or in a file: tasks, edges, waits, fallbacks; as JSON for json and files .json")    \
+    T("WEIR_RECORD", "file", "none", "the records that pictures are made of, to be drawn by weir draw at any time")
 
 #endif

@@ -11,16 +11,21 @@
 
 static const char usage[] =
     "usage: weir run [options] program [arguments]   run an OpenMP program on weir\n"
+    "       weir draw [options] RECORD               draw what was recorded (WEIR_RECORD, or of a program that was killed)\n"
     "       weir info                                what is here: devices, libraries, environment\n"
     "       weir --version | --help\n"
     "\n"
     "options of run:\n"
     "  --summary      one line at exit: tasks, edges and how they were realised\n"
-    "  --report       at exit, what became of the target tasks, and why\n"
+    "  --graph FILE   at exit, a picture of the tasks and of what waited for what: .svg, .dot or .html\n"
+    "  --trace FILE   at exit, a timeline for Perfetto (ui.perfetto.dev) or chrome://tracing\n"
+    "  --report       at exit, a report: what became of the tasks, what waited, and why; --report=json, --report=FILE\n"
     "  --device NAME  which devices: host, cuda or all\n"
     "  --devices N    number of CPU devices\n"
     "  --window N     tasks in flight before the submitter helps or waits\n"
     "  --log LEVEL    0 none, 1 errors, 2 warnings, 3 information, 4 every task and copy on a device\n"
+    "\n"
+    "options of draw: --graph FILE, --trace FILE, --report[=json|=FILE]\n"
     "\n"
     "The exit code of run is the program's; 2 wrong use, 126 cannot be run on weir, 127 not found.\n";
 
@@ -85,6 +90,7 @@ static int command(int argc, char **argv)
     }
     const char *word = argv[1];
     if (!strcmp(word, "run")) return weir__command_run(argc - 2, argv + 2);
+    if (!strcmp(word, "draw")) return weir__command_draw(argc - 2, argv + 2);
     if (!strcmp(word, "info")) return weir__command_info(argc - 2, argv + 2);
     if (!strcmp(word, "--version")) {
         int version = weir_version();

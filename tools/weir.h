@@ -26,6 +26,8 @@ void weir__places_find(struct weir__places *places_out);
 /* `weir run` and `weir info` with the arguments after that word. Return the exit code; run returns only on errors. */
 int weir__command_run(int argc, char **argv);
 int weir__command_info(int argc, char **argv);
+/* `weir draw`: what became of a recording. */
+int weir__command_draw(int argc, char **argv);
 
 /* Digits only, and in range. */
 bool weir__number_in_range(const char *text, unsigned long least, unsigned long most);

@@ -100,6 +100,14 @@ static void print_word(const char *name, const char *words, const char *standard
     printf("                    %s\n", meaning);
 }
 
+static void print_text(const char *name, const char *values, const char *standard, const char *meaning)
+{
+    const char *value = getenv(name);
+    if (value && *value) printf("          %s=%s\n", name, value);
+    else printf("          %s is not set: %s\n", name, standard);
+    printf("                    %s: %s\n", values, meaning);
+}
+
 static void print_environment(void)
 {
     printf("environment\n");
@@ -109,6 +117,9 @@ static void print_environment(void)
 #define WEIR_Y(name, words, standard, meaning) print_word(name, words, standard, meaning);
     WEIR_ENVIRONMENT_WORDS(WEIR_Y)
 #undef WEIR_Y
+#define WEIR_T(name, values, standard, meaning) print_text(name, values, standard, meaning);
+    WEIR_ENVIRONMENT_TEXTS(WEIR_T)
+#undef WEIR_T
 }
 
 int weir__command_info(int argc, char **argv)

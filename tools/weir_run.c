@@ -13,22 +13,28 @@
 
 #include <tools/environment.h>
 #include <tools/weir.h>
+#include <trace/write.h>
 
 /* ---- options ------------------------------------------------------------------------------------ */
+
+enum takes { NOTHING, NUMBER, WORD, FILE_NAME, PERHAPS };
 
 struct option {
     const char *name;
     const char *variable;
-    enum { SETS_ONE, TAKES_NUMBER, TAKES_WORD } takes; /* within the variable's limits, one of its words */
+    enum takes takes; /* NOTHING: the variable becomes 1; NUMBER: within its limits; WORD: one of its words; PERHAPS: 1,
+                         or what stands behind = */
 };
 
 static const struct option options[] = {
-    {"--summary", "WEIR_SUMMARY", SETS_ONE},
-    {"--report", "WEIR_REPORT", SETS_ONE},
-    {"--devices", "WEIR_HOST_DEVICES", TAKES_NUMBER},
-    {"--window", "WEIR_WINDOW", TAKES_NUMBER},
-    {"--log", "WEIR_LOG", TAKES_NUMBER},
-    {"--device", "WEIR_DEVICE", TAKES_WORD},
+    {"--summary", "WEIR_SUMMARY", NOTHING},
+    {"--report", "WEIR_REPORT", PERHAPS},
+    {"--graph", "WEIR_GRAPH", FILE_NAME},
+    {"--trace", "WEIR_TRACE", FILE_NAME},
+    {"--devices", "WEIR_HOST_DEVICES", NUMBER},
+    {"--window", "WEIR_WINDOW", NUMBER},
+    {"--log", "WEIR_LOG", NUMBER},
+    {"--device", "WEIR_DEVICE", WORD},
 };
 
 static const struct option *option_find(const char *word, size_t length)
@@ -75,18 +81,30 @@ static const char *words_of(const char *variable)
     return "";
 }
 
-/* 0, or a usage error that was told. */
+/* 0, or an exit code, having complained. */
 static int value_check(const struct option *option, const char *value)
 {
     unsigned long least = 0, most = 0;
-    const char *words = words_of(option->variable);
-    limits_of(option->variable, &least, &most);
-    if (!value) return weir__complain_usage("%s wants a %s", option->name, option->takes == TAKES_WORD ? "word" : "number");
-    if (option->takes == TAKES_WORD && !weir__is_one_of(value, words))
-        return weir__complain_usage("%s wants one of %s, not '%s'", option->name, words, value);
-    if (option->takes == TAKES_NUMBER && !weir__number_in_range(value, least, most))
+    switch (option->takes) {
+    case NUMBER:
+        limits_of(option->variable, &least, &most);
+        if (!value) return weir__complain_usage("%s wants a number", option->name);
+        if (weir__number_in_range(value, least, most)) return 0;
         return weir__complain_usage("%s wants a number from %lu to %lu, not '%s'", option->name, least, most, value);
-    return 0;
+    case WORD:
+        if (!value) return weir__complain_usage("%s wants a word", option->name);
+        if (weir__is_one_of(value, words_of(option->variable))) return 0;
+        return weir__complain_usage("%s wants one of %s, not '%s'", option->name, words_of(option->variable), value);
+    case FILE_NAME:
+        if (!value || !*value) return weir__complain_usage("%s wants a file", option->name);
+        if (strcmp(option->variable, "WEIR_GRAPH") != 0) return 0;
+        const struct weir__outputs outputs = {.graph = value};
+        return weir__outputs_check(&outputs) ? weir__complain_usage("%s", weir_error_text()) : 0;
+    case PERHAPS:
+        return 0;
+    default:
+        return value ? weir__complain_usage("%s takes no value", option->name) : 0;
+    }
 }
 
 /* Takes "--name value", "--name=value" and "--"; sets the variables. @used_out: how many words were options; negative:
@@ -108,13 +126,9 @@ static int options_read(int argc, char **argv, int *used_out)
         const struct option *option = option_find(word, length);
         if (!option) return weir__complain_usage("run has no option '%s'", word);
         const char *value = word[length] ? word + length + 1 : NULL;
-        if (option->takes != SETS_ONE) {
-            if (!value && ++i < argc) value = argv[i];
-            int rc = value_check(option, value);
-            if (rc) return rc;
-        } else if (value) {
-            return weir__complain_usage("%s takes no value", option->name);
-        }
+        if (option->takes != NOTHING && option->takes != PERHAPS && !value && ++i < argc) value = argv[i];
+        int rc = value_check(option, value);
+        if (rc) return rc;
         setenv(option->variable, value ? value : "1", 1);
     }
     *used_out = i;
@@ -277,10 +291,11 @@ int weir__command_run(int argc, char **argv)
     if (!program_offloads(path)) {
         struct weir__places places;
         weir__places_find(&places);
-        weir__complain("%s: does not use libomptarget, so there is nothing for weir to do; compile it with clang, "
-                       "-fopenmp and -fopenmp-targets=… (behind a launcher: mpirun weir run program; if it opens OpenMP "
-                       "libraries by itself with dlopen: LD_LIBRARY_PATH=%s program)",
-                       path, places.dropin);
+        weir__complain(
+            "%s: does not use libomptarget, so there is nothing for weir to do; compile it with clang, "
+            "-fopenmp and -fopenmp-targets=… (behind a launcher: mpirun weir run program; if it opens OpenMP "
+            "libraries by itself with dlopen: LD_LIBRARY_PATH=%s program)",
+            path, places.dropin);
         return WEIR__EXIT_CANNOT;
     }
     rc = libraries_set();

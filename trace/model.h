@@ -58,6 +58,7 @@ struct weir__trace_task {
     uint32_t whole;  /* it is part of this task, NONE: of none */
     uint32_t stream; /* index, NONE */
     uint32_t thread; /* index: who made it */
+    uint32_t opener; /* index of the thread that issued it */
     uint32_t ran_on; /* index of a thread, NONE */
     uint32_t phase, line;
     const char *name, *file;
@@ -235,6 +236,9 @@ const char *weir__place_name(const char *file, uint32_t line, char *text, size_t
 const char *weir__address_name(const struct weir__trace *trace, uint64_t address, char *text, size_t bytes);
 /* Why the edge was realised as it was, in a sentence. */
 const char *weir__edge_story(const struct weir__trace *trace, const struct weir__trace_edge *edge, char *text,
+                             size_t bytes);
+/* Where somebody waited: a place in the source, the task waited for, or the caller's function. "": not known. */
+const char *weir__wait_place(const struct weir__trace *trace, const struct weir__trace_wait *wait, char *text,
                              size_t bytes);
 /* "1.234 ms" */
 const char *weir__time_name(uint64_t ns, char *text, size_t bytes);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <trace/model.h>
 
@@ -210,6 +212,35 @@ const char *weir__edge_story(const struct weir__trace *trace, const struct weir_
     if (edge->by != WEIR__NONE && n >= 0 && (size_t)n < bytes)
         snprintf(text + n, bytes - (size_t)n, join ? " through a join" : " for %s",
                  weir__task_name(trace, &trace->tasks[edge->by], by, sizeof by));
+    return text;
+}
+
+/* The function of this process, or library and offset. */
+static void caller_name(uint64_t address, char *text, size_t bytes)
+{
+    Dl_info info;
+    if (!dladdr((void *)(uintptr_t)address, &info) || !info.dli_fname) return;
+    const char *slash = strrchr(info.dli_fname, '/');
+    if (info.dli_sname)
+        snprintf(text, bytes, "in %s()", info.dli_sname);
+    else
+        snprintf(text, bytes, "at %s+0x%" PRIx64, slash ? slash + 1 : info.dli_fname,
+                 address - (uint64_t)(uintptr_t)info.dli_fbase);
+}
+
+const char *weir__wait_place(const struct weir__trace *trace, const struct weir__trace_wait *wait, char *text,
+                             size_t bytes)
+{
+    if (weir__place_name(wait->place, 0, text, bytes)[0]) return text;
+    if (wait->task != WEIR__NONE) {
+        const struct weir__trace_task *task = &trace->tasks[weir__trace_node(trace, wait->task)];
+        char name[160], place[256];
+        weir__task_name(trace, task, name, sizeof name);
+        weir__place_name(task->file, task->line, place, sizeof place);
+        snprintf(text, bytes, "%s%s%s", name, place[0] ? " at " : "", place);
+        return text;
+    }
+    if (wait->caller && trace->pid == (uint32_t)getpid()) caller_name(wait->caller, text, bytes);
     return text;
 }
 

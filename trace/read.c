@@ -185,7 +185,7 @@ int weir__trace_read(const char *file, struct weir__trace **trace_out)
     if (!trace) return weir__fail(WEIR_E_NO_MEMORY, "no memory for the records");
     int rc = file ? open_file(&records, file) : open_own(&records);
     if (!rc) {
-        qsort(records.pieces, records.npieces, sizeof *records.pieces, by_slot);
+        if (records.npieces) qsort(records.pieces, records.npieces, sizeof *records.pieces, by_slot);
         clock_set(&records);
         rc = trace_make(&records, trace);
     } else if (rc == WEIR_E_NO_MEMORY) {

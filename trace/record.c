@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <trace/record.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -179,6 +180,21 @@ uint64_t *weir__record_room(unsigned words)
     return writer->at;
 }
 
+uint64_t weir__record_set_token(uint64_t token)
+{
+    struct weir__writer *writer = weir__record_writer ? weir__record_writer : writer_get();
+    if (!writer) return 0;
+    uint64_t before = writer->token;
+    writer->token = token;
+    return before;
+}
+
+uint64_t weir__record_new_token(void)
+{
+    static _Atomic uint64_t tokens; /* relaxed: uniqueness is all */
+    return 1 + atomic_fetch_add_explicit(&tokens, 1, memory_order_relaxed);
+}
+
 void weir__record_hold(void)
 {
     pthread_mutex_lock(&lock);
@@ -332,11 +348,42 @@ void weir__record_thread_ends(void)
                                   memory_order_relaxed);
 }
 
+/* The first word of a small file. False: there is none. */
+static bool read_word(const char *path, char *text, size_t bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, bytes - 1) : -1;
+    if (fd >= 0) close(fd);
+    if (n <= 0) return false;
+    text[n] = '\0';
+    text[strcspn(text, " \n")] = '\0';
+    return true;
+}
+
+/* Processor time of the living threads whose name begins with "weir-" (proc(5)). */
+static uint64_t own_threads_ns(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    uint64_t sum = 0;
+    for (const struct dirent *entry; tasks && (entry = readdir(tasks));) {
+        char path[320], word[32];
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+        if (entry->d_name[0] == '.' || !read_word(path, word, sizeof word) || strncmp(word, "weir-", 5)) continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", entry->d_name);
+        if (read_word(path, word, sizeof word)) sum += strtoull(word, NULL, 10);
+    }
+    if (tasks) closedir(tasks);
+    return sum;
+}
+
 void weir__record_resources(void)
 {
     struct rusage usage;
+    uint64_t used = atomic_load_explicit(&ended_ns, memory_order_relaxed) + own_threads_ns();
     pthread_mutex_lock(&lock);
-    if (arena && !getrusage(RUSAGE_SELF, &usage))
+    if (arena && !getrusage(RUSAGE_SELF, &usage)) {
         atomic_store_explicit(&arena->peak_kb, (uint64_t)usage.ru_maxrss, memory_order_relaxed);
+        atomic_store_explicit(&arena->cpu_ns, used, memory_order_relaxed);
+    }
     pthread_mutex_unlock(&lock);
 }

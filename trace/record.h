@@ -225,6 +225,10 @@ static inline void weir__record_commit(unsigned words)
     atomic_store_explicit(&writer->slot->used, (uint64_t)(writer->at - writer->slot->words), memory_order_release);
 }
 
+/* Tasks that the calling thread makes are parts of what has the token, until it is set to 0. Returns the one before. */
+uint64_t weir__record_set_token(uint64_t token);
+/* A token that was not used before. */
+uint64_t weir__record_new_token(void);
 /* Number of a text, 0 for NULL and where there is no room. Equal texts may get several. The calling thread's. */
 uint32_t weir__record_text(const char *text);
 /* The calling thread runs that task from now on (0: none), for those who look at the recording meanwhile. Returns the

@@ -205,6 +205,7 @@ static void on_open(struct pass *pass, const uint64_t *at, const uint64_t *end, 
     if (task->open == WEIR__NEVER) {
         task->open = ns(pass, at[2]);
         task->opened = ns(pass, at[3]);
+        task->opener = pass->thread;
         task->late = (b & WEIR__RECORD_LATE) != 0;
         task->first_point = (uint32_t)pass->trace->npoints;
         task->stream = weir__map_get(&pass->trace->index->streams, stream_key(a, b & ~WEIR__RECORD_LATE), WEIR__NONE);

@@ -6,5 +6,6 @@
 #include <weir/error.h>
 #include <weir/host.h>
 #include <weir/task.h>
+#include <weir/trace.h>
 
 #endif

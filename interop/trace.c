@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "interop/trace.h"
+
+#include <weir/trace.h>
+
+#include "interop/construct.h"
+#include "interop/data.h"
+
+/* Of an ident's flags (LLVM's kmp.h, ident_t): barriers that the program names, and those that a construct implies. */
+enum { IDENT_BARRIER = 0x20 | 0x40 };
+
+/* What this thread named lately: a loop maps the same variables again and again. */
+enum { REMEMBERED = 64 };
+static _Thread_local struct {
+    const void *address, *name;
+    int64_t bytes;
+} remembered[REMEMBERED] __attribute__((tls_model("initial-exec")));
+
+static void name_map(const void *begin, int64_t bytes, const char *name)
+{
+    unsigned slot = (unsigned)(((uintptr_t)begin >> 3 ^ (uintptr_t)begin >> 12) % REMEMBERED);
+    if (!name || bytes < 0) return;
+    if (remembered[slot].address == begin && remembered[slot].name == name && remembered[slot].bytes == bytes) return;
+    remembered[slot].address = begin;
+    remembered[slot].name = name;
+    remembered[slot].bytes = bytes;
+    weir_trace_name(begin, (size_t)bytes, name);
+}
+
+void weir__trace_construct(const struct weir__construct *construct, const char *name,
+                           const struct weir__abi_ident *where, const struct weir__map_args *maps)
+{
+    weir__trace_label(construct->task, name, weir__trace_source(where));
+    for (uint32_t i = 0; maps->names && i < maps->n; i++) name_map(maps->begins[i], maps->sizes[i], maps->names[i]);
+}
+
+void weir__trace_directive(uint64_t began, enum weir__record_wait why, const struct weir_scope *scope,
+                           const struct weir__abi_ident *where)
+{
+    if (why == WEIR__WAIT_TASKWAIT && where && where->flags & IDENT_BARRIER) why = WEIR__WAIT_BARRIER;
+    weir__trace_waited(began, why, scope, 0, weir__trace_source(where), NULL);
+}
