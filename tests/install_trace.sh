@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Pictures, timelines and reports by option and by environment, also of programs that end in unusual ways.
+. "$SOURCE/tests/install_shell.sh"
+weir=$PREFIX/bin/weir
+export LD_LIBRARY_PATH=$PREFIX/lib
+cat >"$scratch/ends.c" <<'EOF'
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <weir/weir.h>
+static int x;
+static int work(void *arg) { (void)arg; return 0; }
+int main(int argc, char **argv)
+{
+    struct weir_context *context;
+    struct weir_scope *scope;
+    struct weir_access writes_x[] = { WEIR_INOUT(x) };
+    if (argc < 2 || weir_context_create(NULL, &context) || weir_scope_create(context, NULL, &scope)) return 1;
+    for (int i = 0; i < 5; i++)
+        if (weir_task_host(scope, work, NULL, writes_x, 1, WEIR_TASK("worker"), NULL)) return 1;
+    if (weir_scope_wait(scope)) return 1;
+    struct weir_task *never;
+    if (weir_task_external(scope, writes_x, 1, WEIR_TASK("never"), &never)) return 1;
+    if (!strcmp(argv[1], "exit")) return 3;
+    if (!strcmp(argv[1], "_exit")) _exit(4);
+    if (!strcmp(argv[1], "own")) signal(SIGTERM, exit), raise(SIGTERM);
+    if (!strcmp(argv[1], "fault")) *(volatile int *)(size_t)(argc - 2) = 1;
+    if (!strcmp(argv[1], "abort")) abort();
+    kill(getpid(), atoi(argv[1]));
+    pause();
+    return 0;
+}
+EOF
+gcc -I"$PREFIX/include" "$scratch/ends.c" -L"$PREFIX/lib" -lweir -o "$scratch/ends"
+cd "$scratch"
+ulimit -c 0
+
+# ends CODE HOW: run with all outputs; each must be there and tell of the six tasks.
+ends() {
+    rm -f g.html t.json r.json g.html.weir
+    expect_code "$1" "" env WEIR_GRAPH=g.html WEIR_TRACE=t.json WEIR_REPORT=r.json ./ends "$2"
+    grep -q '6 tasks, 5 edges' g.html || fail "no graph after $2"
+    grep -q '"traceEvents"' t.json || fail "no timeline after $2"
+    grep -q '"not_complete":1' r.json || fail "no report after $2"
+    [ ! -e g.html.weir ] || fail "the records are left after $2"
+}
+ends 3 exit
+ends 15 own
+ends 143 15
+ends 130 2
+ends 134 abort
+ends 139 fault
+
+# What nobody can catch leaves the records.
+for how in 9 _exit; do
+    rm -f g.html
+    env WEIR_GRAPH=g.html ./ends $how >/dev/null 2>&1 || true
+    [ ! -e g.html ] || fail "a graph after $how"
+    expect_code 0 "tasks      0 on devices, 5 on the host, 1 external; 0 failed, 0 cancelled, 1 not complete" "$weir" draw g.html.weir
+    expect_code 0 "" "$weir" draw --graph=again.dot g.html.weir
+    [ "$(grep -c ' -> n' again.dot)" = 5 ] || fail "the graph of the records after $how"
+done
+expect_code 3 "" env WEIR_RECORD="r.%p" ./ends exit
+expect_code 0 "report of" "$weir" draw r.[0-9]*
+
+# Wrong use.
+expect_code 2 "draw wants one recording" "$weir" draw
+expect_code 2 "no option '--fast'" "$weir" draw --fast r
+expect_code 2 "a graph's name ends in" "$weir" draw --graph g.png g.html.weir
+expect_code 2 "a graph's name ends in" "$weir" run --graph g.png ./ends exit
+expect_code 2 "--graph wants a file" "$weir" run --graph
+expect_code 1 "is no recording of weir's" "$weir" draw "$SOURCE/README.md"
+expect_code 1 "No such file" "$weir" draw nothing
+expect_code 3 "a graph's name ends in" env WEIR_GRAPH=g.png ./ends exit
+expect_code 3 "cannot be written" env WEIR_REPORT=/nowhere/r ./ends exit
+
+# SVG by Graphviz, or a line that says how.
+mkdir none
+expect_code 0 "Graphviz is not installed" bash -c "PATH=$scratch/none '$weir' draw --graph=s.svg g.html.weir || [ -e s.dot ]"
+if command -v dot >/dev/null; then
+    expect_code 0 "" "$weir" draw --graph=s.svg g.html.weir
+    grep -q '</svg>' s.svg || fail "no picture by Graphviz"
+fi
+
+# An OpenMP program, by options.
+program=$BUILD/benchmarks/cholesky
+if [ -x "$program" ]; then
+    unset LD_LIBRARY_PATH
+    expect_code 0 "PASS" "$weir" run --graph c.html --trace c.json --report=c.txt "$program" 160 32 1
+    grep -q '38 tasks, 60 edges' c.html || fail "the graph of the demo"
+    grep -q 'factorise:' c.html || fail "names of kernels"
+    grep -q '"cat":"device"' c.json || fail "the timeline of the demo"
+    grep -q 'critical path' c.txt || fail "the report of the demo"
+    # A browser that finds nothing wrong with the page, and shows the reason of an edge.
+    if command -v chromium >/dev/null; then
+        sed 's|^fit();$|&onerror=e=>document.title="ERROR "+e;const h=document.querySelector(".hit");h.dispatchEvent(new MouseEvent("mousemove",{bubbles:true}));|' c.html >hover.html
+        timeout 60 chromium --headless --no-sandbox --disable-gpu --dump-dom "file://$scratch/hover.html" >dom 2>/dev/null || true
+        grep -q '<div id="tip"[^>]*>factorise.*' dom || fail "chromium does not show an edge's reason"
+        if grep -q '<title>ERROR' dom; then fail "chromium finds an error"; fi
+    fi
+fi
+finish
