@@ -56,3 +56,9 @@ if(NOT WEIR_SANITIZER)
     endif()
   endforeach()
 endif()
+
+# The plugin for LLVM's libomptarget: its functions, and the library.
+weir_test(interop_plugin_test LIBRARIES weir_plugin_objects weir_exec weir_trace weir_devices weir_graph PkgConfig::FFI
+  ${CMAKE_DL_LIBS})
+add_dependencies(interop_plugin_test weir_plugin)
+target_compile_definitions(interop_plugin_test PRIVATE PLUGIN="$<TARGET_FILE:weir_plugin>")
