@@ -55,8 +55,10 @@ if(WEIR_OPENMP)
     $<TARGET_OBJECTS:weir_trace> $<TARGET_OBJECTS:weir_devices> $<TARGET_OBJECTS:weir_graph>)
   set(weir_plugin_map ${PROJECT_SOURCE_DIR}/cmake/weir_plugin.map)
   target_link_libraries(weir_plugin PRIVATE weir_build PkgConfig::FFI ${CMAKE_DL_LIBS})
-  target_link_options(weir_plugin PRIVATE -Wl,--version-script=${weir_plugin_map}
-    -Wl,-z,$<IF:$<BOOL:${WEIR_SANITIZER}>,undefs,defs>)
+  target_link_options(weir_plugin PRIVATE -Wl,--version-script=${weir_plugin_map})
+  if(NOT WEIR_SANITIZER) # its functions come with the program
+    target_link_options(weir_plugin PRIVATE -Wl,-z,defs)
+  endif()
   set_target_properties(weir_plugin PROPERTIES OUTPUT_NAME omptarget.rtl.x86_64 LINK_DEPENDS ${weir_plugin_map}
     LINKER_LANGUAGE C LIBRARY_OUTPUT_DIRECTORY ${WEIR_BUILD_LIB}/weir/plugins)
 endif()
