@@ -365,9 +365,9 @@ int weir__issue_open(struct weir_task *task, bool late)
     struct weir__stream *stream;
     struct decision      decision = {0};
     struct points        points;
-    uint64_t             began = weir__trace_now();
     int                  rc;
 
+    if (weir__record_is_on()) weir__trace_opening();
     rc = points_collect(context, &task->node, &points);
     if (rc == WEIR_OK) rc = choose_stream(device, &points, &stream);
     if (rc != WEIR_OK) {
@@ -379,7 +379,7 @@ int weir__issue_open(struct weir_task *task, bool late)
     rc = weir__stream_reserve(stream, 1);
     if (rc == WEIR_OK && stream->ops->reserve != NULL) rc = stream->ops->reserve(stream->handle);
     if (rc == WEIR_OK && (points.n != 0 || context->certificate != NULL)) rc = edges_decide(stream, task, &points, &decision);
-    if (rc == WEIR_OK && began != 0) weir__trace_open(task, stream, points.candidate, points.edges - points.done, began, late);
+    if (weir__record_is_on() && rc == WEIR_OK) weir__trace_open(task, stream, points.candidate, points.edges - points.done, late);
     points_fini(&points);
     if (rc != WEIR_OK) {
         weir__stream_unlease(stream);

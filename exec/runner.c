@@ -168,7 +168,7 @@ static void finish_special(struct weir__runner *runner, struct weir_task *task, 
     struct weir_task  *failed = status != WEIR_OK ? task : NULL;
     bool               kept = false;
 
-    if (weir__task_flags(task) & WEIR__TASK_TRACED) weir__trace_end(task, status);
+    if (failed != NULL || weir__task_flags(task) & WEIR__TASK_TRACED) weir__trace_end(task, status);
     if (weir__task_flags(task) & WEIR__TASK_HAS_LOCKS) drop_locks(task);
     if (failed != NULL) weir__scope_note_failure(pool->scope, task, status);
     task->node.status = status;
@@ -216,14 +216,24 @@ void weir__runner_flush(struct weir__runner *runner)
     if (atomic_load_explicit(&pool->waiters, memory_order_seq_cst) != 0) weir__pool_tell(pool);
 }
 
+static __attribute__((noinline)) void run_recorded(struct weir__runner *runner, struct weir_task *task)
+{
+    int status = weir__trace_run(task);
+
+    weir__runner_finish(runner, task, status > 0 ? WEIR_E_TASK : status);
+}
+
 void weir__runner_run(struct weir__runner *runner, struct weir_task *task)
 {
     int status;
 
     /* Tasks of another scope may be waited for while this one runs for long. */
     if (runner->count != 0 && runner->pool != task->pool) weir__runner_flush(runner);
-    if (weir__record_is_on()) status = weir__trace_run(task);
-    else status = ((weir_host_function)task->node.function)((void *)task->arg);
+    if (weir__record_is_on()) {
+        run_recorded(runner, task);
+        return;
+    }
+    status = ((weir_host_function)task->node.function)((void *)task->arg);
     finish(runner, task, status > 0 ? WEIR_E_TASK : status);
 }
 

@@ -78,7 +78,7 @@ void weir__trace_made(struct weir_scope *scope, struct weir_task *task, const st
     size_t first = n < AT_ONCE ? n : AT_ONCE;
     unsigned size = 4 + (name ? 2u : 0u) + (token ? 1u : 0u) + 2 * (unsigned)first;
     uint64_t file = name ? weir__record_text(options->file) : 0;
-    weir__task_set(task, WEIR__TASK_TRACED);
+    if (task->node.kind != WEIR__TASK_HOST) weir__task_set(task, WEIR__TASK_TRACED);
     if (!scope->traced) note_scope(scope);
     uint64_t *at = weir__record_claim(size), *next = at + 4;
     if (!at) return;
@@ -119,7 +119,7 @@ int weir__trace_run(struct weir_task *task)
 void weir__trace_end(const struct weir_task *task, int status)
 {
     /* The end of a host task's run says the same. */
-    if (task->node.kind == WEIR__TASK_HOST && status == WEIR_OK) return;
+    if (!weir__record_is_on() || (task->node.kind == WEIR__TASK_HOST && status == WEIR_OK)) return;
     PUT(WEIR__RECORD_DONE, 0, (uint32_t)status, task->node.id, weir__record_now(),
         status == WEIR_E_PREDECESSOR ? weir__task_root(task) : task->node.id);
 }
@@ -201,12 +201,19 @@ static uint64_t how_of(const struct weir_task *task, uint64_t point, const struc
     return (uint64_t)WEIR__HOW_DONE << 60;
 }
 
+void weir__trace_opening(void)
+{
+    if (weir__record_writer) weir__record_writer->began = weir__record_now();
+}
+
 void weir__trace_open(const struct weir_task *task, const struct weir__stream *stream,
-                      const struct weir__clock_candidate *candidates, uint64_t edges, uint64_t began, bool late)
+                      const struct weir__clock_candidate *candidates, uint64_t edges, bool late)
 {
     struct cursor cursor = cursor_of(task);
-    uint64_t point = point_next(&cursor), ended = weir__record_now();
+    uint64_t point = point_next(&cursor), ended = weir__record_now(), began = ended;
     size_t n = 0;
+    if (weir__record_writer && weir__record_writer->began) began = weir__record_writer->began;
+    if (weir__record_writer) weir__record_writer->began = 0;
     for (uint64_t sum = 0; sum < edges; n++) sum += candidates[n].edges;
     if (!stream->traced) note_stream((struct weir__stream *)stream); /* the lessee's own */
     do {

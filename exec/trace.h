@@ -17,9 +17,11 @@ void weir__trace_made(struct weir_scope *scope, struct weir_task *task, const st
                       const struct weir_task_options *options, bool peek);
 /* Run a host task's function, return what it returned. */
 int weir__trace_run(struct weir_task *task);
+/* The calling thread begins to issue a task. */
+void weir__trace_opening(void);
 /* A stream was chosen and the waits are queued. The candidates have verdicts; @edges lead to them. */
 void weir__trace_open(const struct weir_task *task, const struct weir__stream *stream,
-                      const struct weir__clock_candidate *candidates, uint64_t edges, uint64_t began, bool late);
+                      const struct weir__clock_candidate *candidates, uint64_t edges, bool late);
 /* Its work is queued up to there; before the stream knows the task. */
 void weir__trace_issued(const struct weir_task *task, const struct weir__stream *stream, uint64_t position);
 /* Complete with @status, before anybody is told. */

@@ -88,6 +88,7 @@ static void finish(void)
     if (plan.owner != atomic_load_explicit(&weir__generation, memory_order_relaxed)) return;
     weir__record_stop();
     weir__record_resources();
+    if (!plan.outputs.graph && !plan.outputs.timeline && !plan.outputs.report) return;
     int rc = weir__trace_read(NULL, &trace);
     if (!rc) {
         rc = weir__outputs_write(trace, &plan.outputs, tell);

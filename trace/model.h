@@ -133,6 +133,7 @@ struct weir__trace_copy {
 
 struct weir__trace_memory {
     uint64_t address, bytes;
+    size_t order; /* in which it was named */
     const char *name;
 };
 

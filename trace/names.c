@@ -7,6 +7,8 @@
 
 #include <trace/model.h>
 
+enum { LOOKED_AT = 64 }; /* ranges that begin before an address, to find the smallest that has it */
+
 static const char *word(const char *const *words, size_t n, unsigned i)
 {
     return i < n && words[i] ? words[i] : "unknown";
@@ -176,13 +178,18 @@ static void memory_name(const struct weir__trace_memory *memory, uint64_t addres
 const char *weir__address_name(const struct weir__trace *trace, uint64_t address, char *text, size_t bytes)
 {
     const struct weir__trace_memory *best = NULL;
-    for (size_t i = trace->nmemory; i-- > 0;) {
+    size_t low = 0, high = trace->nmemory;
+    while (low < high) { /* first one that begins behind the address */
+        size_t middle = (low + high) / 2;
+        if (trace->memory[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low, looked = 0; i-- > 0 && looked < LOOKED_AT; looked++) {
         const struct weir__trace_memory *memory = &trace->memory[i];
-        if (!memory->name || address < memory->address ||
-            address - memory->address >= (memory->bytes ? memory->bytes : 1))
-            continue;
+        if (address - memory->address >= (memory->bytes ? memory->bytes : 1)) continue;
         if (!best || memory->bytes < best->bytes) best = memory;
-        if (address == memory->address) break;
     }
     if (best)
         memory_name(best, address, text, bytes);

@@ -150,7 +150,7 @@ static struct weir__writer *writer_get(void)
     pthread_mutex_unlock(&lock);
     errno = error;
     if (!writer) return NULL;
-    writer->token = 0;
+    writer->token = writer->began = 0;
     weir__record_writer = writer;
     (void)pthread_setspecific(ends, writer); /* without it the slot is lost to others, nothing else */
     if (writer->end - writer->at < 3) slot_empty(writer);

@@ -169,6 +169,7 @@ _Static_assert(sizeof(struct weir__slot) == WEIR__SLOT_BYTES, "a slot");
 struct weir__writer {
     uint64_t *at, *end;
     struct weir__slot *slot;
+    uint64_t began; /* when the issue of a task was begun, 0: none is */
     uint64_t token; /* tasks made meanwhile are parts of what has it */
     struct weir__writer *next, *next_unused;
     pthread_mutex_t lock; /* the slot is emptied, or read by another thread */
@@ -179,8 +180,8 @@ struct weir__writer {
     } texts[256];
 };
 
-/* Is recording on? */
-extern _Atomic uint32_t weir__record_on;
+/* Is recording on? Hidden, as all that is internal; said here so that the load needs no table. */
+extern _Atomic uint32_t weir__record_on __attribute__((visibility("hidden")));
 extern _Thread_local struct weir__writer *weir__record_writer __attribute__((tls_model("initial-exec")));
 
 static inline bool weir__record_is_on(void)
@@ -190,7 +191,7 @@ static inline bool weir__record_is_on(void)
 }
 
 /* The time line's clock: the processor's counter where it is one clock for all cores, else CLOCK_MONOTONIC. */
-extern bool weir__record_counter;
+extern bool weir__record_counter __attribute__((visibility("hidden")));
 
 static inline uint64_t weir__record_now(void)
 {

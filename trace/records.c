@@ -314,7 +314,9 @@ static void on_memory(struct pass *pass, const uint64_t *at)
 {
     struct weir__trace_memory *memory = MORE(memory);
     note(pass, memory);
-    if (memory) *memory = (struct weir__trace_memory){at[1], at[2], text_of(pass->trace, at[3])};
+    if (!memory) return;
+    *memory = (struct weir__trace_memory){at[1], at[2], pass->trace->nmemory, text_of(pass->trace, at[3])};
+    if (!memory->name) pass->trace->nmemory--;
 }
 
 static void on_forget(struct pass *pass, const uint64_t *at, uint32_t b)
@@ -402,6 +404,27 @@ static void walk(struct pass *pass, int which)
     }
 }
 
+static int by_address(const void *a, const void *b)
+{
+    const struct weir__trace_memory *x = a, *y = b;
+    if (x->address != y->address) return x->address < y->address ? -1 : 1;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* By address; of several names of one range the newest stays. */
+static void sort_memory(struct weir__trace *trace)
+{
+    size_t n = 0;
+    if (trace->nmemory) qsort(trace->memory, trace->nmemory, sizeof *trace->memory, by_address);
+    for (size_t i = 0; i < trace->nmemory; i++) {
+        const struct weir__trace_memory *memory = &trace->memory[i];
+        if (n && trace->memory[n - 1].address == memory->address && trace->memory[n - 1].bytes == memory->bytes) n--;
+        trace->memory[n++] = *memory;
+    }
+    trace->nmemory = n;
+}
+
 /* Tasks with the same token are parts of the one that is in the table of accesses. */
 static void join_parts(struct pass *pass)
 {
@@ -441,6 +464,7 @@ int weir__trace_collect(struct weir__trace *trace, const struct weir__records *r
         struct weir__trace_task *task = records->pieces[p].running ? task_of(&pass, records->pieces[p].running) : NULL;
         if (task && task->status == WEIR__NODE_WAITING) task->status = WEIR__NODE_RUNNING;
     }
+    sort_memory(trace);
     if (!pass.rc) join_parts(&pass);
     return pass.rc;
 }
