@@ -339,6 +339,11 @@ static inline __attribute__((always_inline)) int prepare(const struct submission
     return WEIR_OK;
 }
 
+static inline void open_linking(struct weir__linking *linking, struct weir_scope *scope, struct weir_task *task)
+{
+    weir__linking_open(linking, &task->node, &scope->pool->extras, weir__task_want);
+}
+
 static inline __attribute__((always_inline)) void enter_accesses(const struct submission *s, struct weir__linking *linking)
 {
     if (weir__record_is_on()) weir__trace_made(s->scope, weir__task_of(linking->node), s->accesses, s->naccesses, s->options, false);
@@ -357,7 +362,7 @@ static inline __attribute__((always_inline)) int submit_kind(const struct submis
 
     if (rc != WEIR_OK) return rc;
     if (s->task_out != NULL) *s->task_out = task;
-    weir__linking_open(&linking, &task->node, &s->scope->pool->extras, weir__task_want);
+    open_linking(&linking, s->scope, task);
     enter_accesses(s, &linking);
     if (weir__kind_is_external(s->kind)) linking.links++, linking.other++; /* weir_task_fulfill() */
     enter(s->scope, &linking);
@@ -436,7 +441,7 @@ static int open_ready(struct weir_scope *scope, struct weir_task *task)
 {
     int rc;
 
-    atomic_store_explicit(&task->flags, (uint8_t)(weir__task_flags(task) & ~(unsigned)WEIR__TASK_BLOCKING), memory_order_relaxed); /* our own */
+    weir__task_unset(task, WEIR__TASK_BLOCKING);
     /* A failure that became known after the check is treated as one that becomes known later still: the task is complete,
      * cancelled, when its stream has come to its end. */
     rc = weir__issue_open(task, false);
@@ -501,7 +506,7 @@ int weir_task_begin(struct weir_scope *scope, struct weir_device *device, const 
         take_back(scope, task);
         return rc;
     }
-    linking = (struct weir__linking){.node = &task->node, .extras = &scope->pool->extras, .want = weir__task_want};
+    open_linking(&linking, scope, task);
     enter_accesses(&s, &linking);
     weir__task_set(task, WEIR__TASK_BLOCKING);
     weir__scope_enter(scope, &linking);
@@ -528,11 +533,11 @@ int weir__task_renew(struct weir_task *task, struct weir_task **next_out)
         take_back(scope, next);
         return rc;
     }
-    linking = (struct weir__linking){.node = &next->node, .extras = &scope->pool->extras, .want = weir__task_want};
+    open_linking(&linking, scope, next);
     if (weir__record_is_on()) weir__trace_made(scope, next, NULL, 0, NULL, false);
     weir__task_set(next, WEIR__TASK_BLOCKING);
     weir__scope_enter(scope, &linking); /* ready: it has no predecessors */
-    atomic_store_explicit(&next->flags, (uint8_t)(weir__task_flags(next) & ~(unsigned)WEIR__TASK_BLOCKING), memory_order_relaxed); /* our own */
+    weir__task_unset(next, WEIR__TASK_BLOCKING);
     next->arg = (uintptr_t)stream;
     atomic_store_explicit(&next->state, WEIR__TASK_OPEN, memory_order_relaxed); /* published with the handle */
     weir__runner_drain(&scope->runner);
@@ -542,18 +547,25 @@ int weir__task_renew(struct weir_task *task, struct weir_task **next_out)
     return WEIR_OK;
 }
 
+/* Behind what it conflicts with; nothing is ordered behind it. */
+static void enter_peeking(const struct submission *s, struct weir_task *task)
+{
+    struct weir__linking linking;
+
+    open_linking(&linking, s->scope, task);
+    if (weir__record_is_on()) weir__trace_made(s->scope, task, s->accesses, s->naccesses, s->options, true);
+    if (s->naccesses != 0) weir__depend_peek(&s->scope->depend, s->accesses, s->naccesses, &linking);
+    weir__scope_enter(s->scope, &linking);
+}
+
 int weir_scope_wait_for(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses)
 {
-    struct weir_task    *task;
-    struct submission    s = {scope, accesses, naccesses, NULL, &task, NULL, 0, 0, WEIR__TASK_EMPTY, 0, 0};
-    struct weir__linking linking;
-    int                  rc = prepare(&s, &task);
+    struct weir_task *task;
+    struct submission s = {scope, accesses, naccesses, NULL, &task, NULL, 0, 0, WEIR__TASK_EMPTY, 0, 0};
+    int               rc = prepare(&s, &task);
 
     if (rc != WEIR_OK) return rc;
-    linking = (struct weir__linking){.node = &task->node, .extras = &scope->pool->extras, .want = weir__task_want};
-    if (weir__record_is_on()) weir__trace_made(scope, task, accesses, naccesses, NULL, true);
-    if (naccesses != 0) weir__depend_peek(&scope->depend, accesses, naccesses, &linking);
-    weir__scope_enter(scope, &linking);
+    enter_peeking(&s, task);
     rc = weir_task_wait(task);
     weir_task_release(task);
     return rc;
@@ -569,7 +581,7 @@ int weir__task_foreign(struct weir_scope *scope, const struct weir_access *acces
     int                  rc = prepare(&s, task_out);
 
     if (rc != WEIR_OK) return rc;
-    linking = (struct weir__linking){.node = &(*task_out)->node, .extras = &scope->pool->extras, .want = weir__task_want};
+    open_linking(&linking, scope, *task_out);
     (void)weir__node_take(&linking.node->issued); /* nobody knows it yet */
     enter_accesses(&s, &linking);
     linking.links++, linking.other++; /* weir_task_fulfill() */
@@ -587,15 +599,11 @@ int weir__task_behind(struct weir_scope *scope, const struct weir_access *access
 {
     struct submission s = {scope, accesses, naccesses, options, NULL, NULL, (uintptr_t)function, (uintptr_t)arg,
                            function != NULL ? WEIR__TASK_HOST : WEIR__TASK_EMPTY, foreign ? WEIR__DOMAIN_FOREIGN : 0, 0};
-    struct weir__linking linking;
-    struct weir_task    *task;
-    int                  rc = prepare(&s, &task);
+    struct weir_task *task;
+    int               rc = prepare(&s, &task);
 
     if (rc != WEIR_OK) return rc;
-    linking = (struct weir__linking){.node = &task->node, .extras = &scope->pool->extras, .want = weir__task_want};
-    if (weir__record_is_on()) weir__trace_made(scope, task, accesses, naccesses, options, true);
-    if (naccesses != 0) weir__depend_peek(&scope->depend, accesses, naccesses, &linking);
-    weir__scope_enter(scope, &linking);
+    enter_peeking(&s, task);
     return WEIR_OK;
 }
 

@@ -69,6 +69,11 @@ static inline void weir__task_set(struct weir_task *task, unsigned flags)
     atomic_store_explicit(&task->flags, (uint8_t)(weir__task_flags(task) | flags), memory_order_relaxed);
 }
 
+static inline void weir__task_unset(struct weir_task *task, unsigned flags)
+{
+    atomic_store_explicit(&task->flags, (uint8_t)(weir__task_flags(task) & ~flags), memory_order_relaxed);
+}
+
 static inline struct weir_task *weir__task_of(struct weir__node *node)
 {
     return (struct weir_task *)node;
