@@ -49,6 +49,8 @@ struct weir_scope {
 
 /* The submitter's way to a task: memory (waits or helps when the window is full, unless @force), identity, entry. */
 struct weir_task *weir__scope_take_task(struct weir_scope *scope, bool force);
+/* Memory for one more, after back-pressure unless @force. The submitter; may wait. 0 or WEIR_E_NO_MEMORY. */
+int weir__scope_make_room(struct weir_scope *scope, bool force);
 void weir__task_open(struct weir_scope *scope, struct weir_task *task, uint8_t kind, uint8_t domain);
 /* All edges are made: count it; if nothing is outstanding, deal with it now. */
 void weir__scope_enter(struct weir_scope *scope, struct weir__linking *linking);
