@@ -65,7 +65,8 @@
 #define HOST_INLINE_ARGS  64u /* more arguments, or points to wait for, than this lie in a block of their own */
 #define HOST_WORKERS_MAX  64u
 #define HOST_SPINS        200u
-#define HOST_SHORT_BYTES  4096u /* a copy of so much takes less than handing it over */
+#define HOST_SHORT_BYTES  4096u  /* a copy of so much takes less than handing it over */
+#define HOST_SHORT_FREE   65536u /* the allocator keeps as much: nothing is unmapped */
 #define HOST_STREAM_MAGIC 0x77656972686f7374u
 #define HOST_NO_INTEREST  UINT64_MAX
 
@@ -130,7 +131,7 @@ struct host_writer { /* submitter only */
     uint64_t queued;   /* commands */
     uint64_t recorded; /* positions */
     const void *kernel; /* the newest launched since the last flush, or NULL */
-    bool is_short;      /* what was queued since is short, waits aside */
+    bool is_short;      /* what was queued since may run where it is queued: it is short, waits aside */
 };
 
 struct host_reader { /* runner only */
@@ -261,7 +262,7 @@ void weir__host_queue_fini(struct host_stream *stream);
 static inline void weir__host_queue_restart(struct host_stream *stream)
 {
     stream->writer.kernel = NULL;
-    stream->writer.is_short = true;
+    stream->writer.is_short = stream->device->short_ns != 0;
 }
 /* A new chunk for the writer. Returns its first word, or NULL (text set, nothing changed). */
 uint64_t *weir__host_queue_grow(struct host_stream *stream);

@@ -103,6 +103,7 @@ int weir__host_stream_make(struct host_device *device, void *owner, int32_t prio
     stream->priority = priority;
     stream->own = own;
     stream->lent = false;
+    weir__host_queue_restart(stream);
     stream->generation = device->generation;
     stream->base = stream->writer.recorded;
     stream->reader.random = device->delay_seed ^ ((uint64_t)(device->number + 1) << 32) ^ (uintptr_t)stream;

@@ -93,14 +93,12 @@ static bool run(struct host_stream *stream, const void *kernel)
 
 bool weir__host_stream_flush_here(struct host_stream *stream)
 {
-    struct host_writer *writer = &stream->writer;
-    const void *kernel = writer->kernel;
-    bool is_short = writer->is_short && stream->device->short_ns;
-    uint64_t before = atomic_load_explicit(&stream->flushed, memory_order_relaxed); /* own store */
-    if (!is_short) {
+    if (!stream->writer.is_short) {
         weir__host_stream_flush(stream);
         return false;
     }
+    const void *kernel = stream->writer.kernel;
+    uint64_t before = atomic_load_explicit(&stream->flushed, memory_order_relaxed); /* own store */
     weir__host_queue_restart(stream);
     weir__host_stream_publish(stream);
     if (!weir__host_stream_claim(stream)) {

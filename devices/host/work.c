@@ -60,8 +60,6 @@ struct fill_command { /* also HOST_FREE: @to */
     size_t bytes;
 };
 
-enum { SHORT_FREE = 65536 }; /* the allocator keeps as much: nothing is unmapped */
-
 #define WORDS(type) ((uint16_t)(sizeof(type) / sizeof(uint64_t)))
 #define POINT_WORDS (sizeof(struct host_point) / sizeof(uint64_t))
 
@@ -122,7 +120,8 @@ static struct launch_block *new_launch_block(const struct weir__launch *launch)
 int weir__host_queue_launch(struct host_stream *stream, const struct weir__launch *launch)
 {
     uint32_t n = launch->nargs;
-    bool is_short = n <= HOST_INLINE_ARGS && weir__host_kernel_is_short(launch->kernel);
+    bool can_be_short = stream->device->short_ns && n <= HOST_INLINE_ARGS;
+    bool is_short = can_be_short && weir__host_kernel_is_short(launch->kernel);
     stream->writer.kernel = launch->kernel;
     stream->writer.is_short &= is_short;
     if (n > HOST_INLINE_ARGS) {
@@ -139,7 +138,7 @@ int weir__host_queue_launch(struct host_stream *stream, const struct weir__launc
         return WEIR_OK;
     }
     struct launch_command *command =
-        weir__host_queue_claim(stream, is_short || !stream->device->short_ns ? HOST_LAUNCH : HOST_LAUNCH_MEASURED,
+        weir__host_queue_claim(stream, can_be_short && !is_short ? HOST_LAUNCH_MEASURED : HOST_LAUNCH,
                                (uint16_t)(WORDS(struct launch_command) + n), n);
     if (!command) return WEIR_E_NO_MEMORY;
     command->kernel = launch->kernel;
@@ -149,9 +148,9 @@ int weir__host_queue_launch(struct host_stream *stream, const struct weir__launc
 
 int weir__host_queue_copy(struct host_stream *stream, const struct weir__copy *copy)
 {
-    stream->writer.is_short &= copy->bytes <= HOST_SHORT_BYTES;
-    if (copy->count[0] > 1 || copy->count[1] > 1) {
-        stream->writer.is_short = false;
+    bool is_block = copy->count[0] > 1 || copy->count[1] > 1;
+    stream->writer.is_short &= !is_block && copy->bytes <= HOST_SHORT_BYTES;
+    if (is_block) {
         struct copy_block_command *block =
             weir__host_queue_claim(stream, HOST_COPY_BLOCK, WORDS(struct copy_block_command), 0);
         if (!block) return WEIR_E_NO_MEMORY;
@@ -178,7 +177,7 @@ int weir__host_queue_fill(struct host_stream *stream, void *to, uint8_t value, s
 
 int weir__host_queue_free(struct host_stream *stream, void *address)
 {
-    stream->writer.is_short &= malloc_usable_size(address) <= SHORT_FREE;
+    stream->writer.is_short = stream->writer.is_short && malloc_usable_size(address) <= HOST_SHORT_FREE;
     struct fill_command *command = weir__host_queue_claim(stream, HOST_FREE, WORDS(struct fill_command), 0);
     if (!command) return WEIR_E_NO_MEMORY;
     command->to = address;
