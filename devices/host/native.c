@@ -28,6 +28,12 @@ static int check_stream(void *native_stream, struct host_stream **stream_out)
     return WEIR_OK;
 }
 
+/* On streams that are theirs, or lent to them, what users queue starts by itself. */
+static void user_queued(struct host_stream *stream)
+{
+    if (stream->own || stream->lent) weir__host_stream_flush(stream);
+}
+
 int weir_host_enqueue(void *native_stream, int (*function)(void *arg), void *arg)
 {
     struct host_stream *stream = NULL;
@@ -35,7 +41,7 @@ int weir_host_enqueue(void *native_stream, int (*function)(void *arg), void *arg
     if (code) return code;
     if (!function) return weir__host_fail(WEIR_E_INVALID, "no function to queue");
     code = weir__host_queue_function(stream, function, arg);
-    if (!code && (stream->own || stream->lent)) weir__host_stream_flush(stream);
+    if (!code) user_queued(stream);
     return code;
 }
 
@@ -95,7 +101,7 @@ int weir_host_event_record(void *native_stream, void **native_event_out)
         free(event);
         return code;
     }
-    if (stream->own || stream->lent) weir__host_stream_flush(stream);
+    user_queued(stream);
     *native_event_out = event;
     return WEIR_OK;
 }
@@ -125,7 +131,7 @@ int weir__host_foreign_signal(void *stream, uint64_t position, void *native_stre
     if (code) return code;
     struct host_point point = {.stream = producer, .position = producer->base + position};
     code = weir__host_queue_wait(waiting, &point, 1);
-    if (!code && (waiting->own || waiting->lent)) weir__host_stream_flush(waiting);
+    if (!code) user_queued(waiting);
     return code;
 }
 
