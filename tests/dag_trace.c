@@ -112,5 +112,11 @@ const char *dag_trace_fault(const struct weir__trace *trace, uint32_t scope_numb
         return fault("more edges than were counted: %llu by event of %llu, %llu on a stream of %llu",
                      (unsigned long long)judge.how[WEIR__HOW_EVENT], (unsigned long long)counters->edges_event,
                      (unsigned long long)judge.how[WEIR__HOW_STREAM], (unsigned long long)counters->edges_stream);
+    /* That the host was in between follows from the times. A predecessor that ended after the task was made and before it
+     * was linked is one of these, and complete for the scheduler. */
+    uint64_t most = counters->edges_host_only + counters->edges_done;
+    if (judge.how[WEIR__HOW_DOMAIN] > most)
+        return fault("more edges through the host than were counted: %llu of %llu",
+                     (unsigned long long)judge.how[WEIR__HOW_DOMAIN], (unsigned long long)most);
     return "";
 }
