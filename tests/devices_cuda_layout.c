@@ -31,7 +31,6 @@
     FIELD(driver_copy_peer, ours##_context, CUDA_MEMCPY3D_PEER, their##Context)                                        \
     FIELD(driver_copy_peer, ours##_height, CUDA_MEMCPY3D_PEER, their##Height)
 
-SIZE(driver_uuid, CUuuid)
 SIZE(driver_copy_2d, CUDA_MEMCPY2D)
 SIDE(driver_copy_2d, from, CUDA_MEMCPY2D, src)
 SIDE(driver_copy_2d, to, CUDA_MEMCPY2D, dst)

@@ -17,7 +17,6 @@
     X(OK, CUDA_SUCCESS, 0)                                                                                             \
     X(INVALID_VALUE, CUDA_ERROR_INVALID_VALUE, 1)                                                                      \
     X(OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY, 2)                                                                      \
-    X(NOT_INITIALIZED, CUDA_ERROR_NOT_INITIALIZED, 3)                                                                  \
     X(DEINITIALIZED, CUDA_ERROR_DEINITIALIZED, 4)                                                                      \
     X(STUB_LIBRARY, CUDA_ERROR_STUB_LIBRARY, 34)                                                                       \
     X(NO_DEVICE, CUDA_ERROR_NO_DEVICE, 100)                                                                            \
@@ -25,7 +24,6 @@
     X(INVALID_CONTEXT, CUDA_ERROR_INVALID_CONTEXT, 201)                                                                \
     X(NO_BINARY_FOR_GPU, CUDA_ERROR_NO_BINARY_FOR_GPU, 209)                                                            \
     X(ECC_UNCORRECTABLE, CUDA_ERROR_ECC_UNCORRECTABLE, 214)                                                            \
-    X(PEER_ACCESS_UNSUPPORTED, CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, 217)                                                \
     X(INVALID_PTX, CUDA_ERROR_INVALID_PTX, 218)                                                                        \
     X(NVLINK_UNCORRECTABLE, CUDA_ERROR_NVLINK_UNCORRECTABLE, 220)                                                      \
     X(JIT_COMPILER_NOT_FOUND, CUDA_ERROR_JIT_COMPILER_NOT_FOUND, 221)                                                  \
@@ -38,7 +36,6 @@
     X(ILLEGAL_ADDRESS, CUDA_ERROR_ILLEGAL_ADDRESS, 700)                                                                \
     X(LAUNCH_OUT_OF_RESOURCES, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, 701)                                                \
     X(LAUNCH_TIMEOUT, CUDA_ERROR_LAUNCH_TIMEOUT, 702)                                                                  \
-    X(PEER_ACCESS_ALREADY_ENABLED, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, 704)                                        \
     X(CONTEXT_IS_DESTROYED, CUDA_ERROR_CONTEXT_IS_DESTROYED, 709)                                                      \
     X(ASSERT, CUDA_ERROR_ASSERT, 710)                                                                                  \
     X(HARDWARE_STACK_ERROR, CUDA_ERROR_HARDWARE_STACK_ERROR, 714)                                                      \
@@ -50,7 +47,6 @@
     X(TENSOR_MEMORY_LEAK, CUDA_ERROR_TENSOR_MEMORY_LEAK, 721)                                                          \
     X(NOT_SUPPORTED, CUDA_ERROR_NOT_SUPPORTED, 801)                                                                    \
     X(MPS_CLIENT_TERMINATED, CUDA_ERROR_MPS_CLIENT_TERMINATED, 810)                                                    \
-    X(INVALID_RESOURCE_TYPE, CUDA_ERROR_INVALID_RESOURCE_TYPE, 914)                                                    \
     X(UNKNOWN, CUDA_ERROR_UNKNOWN, 999)
 
 #define WEIR__DRIVER_DEVICE_ATTRIBUTES(X)                                                                              \
@@ -59,7 +55,6 @@
     X(WARP_SIZE, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 10)                                                                    \
     X(MAX_PITCH, CU_DEVICE_ATTRIBUTE_MAX_PITCH, 11)                                                                    \
     X(MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)                                              \
-    X(UNIFIED_ADDRESSING, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 41)                                                  \
     X(COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)                                      \
     X(COMPUTE_CAPABILITY_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)                                      \
     X(PAGEABLE_MEMORY_ACCESS, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 88)                                          \
@@ -73,7 +68,6 @@
     X(MEMORY_HOST, CU_MEMORYTYPE_HOST, 1)                                                                              \
     X(MEMORY_DEVICE, CU_MEMORYTYPE_DEVICE, 2)                                                                          \
     X(POINTER_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)                                                        \
-    X(FUNCTION_MAX_THREADS, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0)                                                \
     X(FUNCTION_SHARED_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1)                                                   \
     X(FUNCTION_MAX_DYNAMIC_SHARED, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                                 \
     X(JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BUFFER, 5)                                                                       \
@@ -94,10 +88,6 @@ enum driver_constant { WEIR__DRIVER_CONSTANTS(WEIR__DRIVER_ENUMERATOR) };
 enum driver_pointer_attribute { DRIVER_POINTER_ATTRIBUTE_NONE };
 enum driver_function_attribute { DRIVER_FUNCTION_ATTRIBUTE_NONE };
 enum driver_jit_option { DRIVER_JIT_OPTION_NONE };
-
-struct driver_uuid {
-    char bytes[16];
-};
 
 struct driver_copy_2d {
     size_t from_x, from_y;
@@ -205,7 +195,6 @@ struct driver_copy_peer {
        unsigned shared_bytes, struct driver_stream *, void **params, void **extra))
 
 #define WEIR__DRIVER_NEWER_CALLS(X)                                                                                    \
-    X(device_uuid, cuDeviceGetUuid_v2, "cuDeviceGetUuid", (struct driver_uuid *, int device))                          \
     X(function_load, cuFuncLoad, NULL, (struct driver_function *))
 
 struct weir__driver {

@@ -72,7 +72,6 @@ struct cuda_device {
     struct cuda_device *next_open; /* of the same number */
     uint32_t number;
     int ordinal;
-    char name[64];
     int max_pitch, shared_most;
     int priority_least, priority_greatest;
     bool reads_host; /* kernels can use pageable memory of the host */
@@ -219,7 +218,7 @@ struct cuda_kernel {
     struct cuda_kernel *next;
     struct cuda_module *module;
     struct driver_function *function;
-    int threads_most, static_bytes;
+    int static_bytes;
     _Atomic uint32_t dynamic_bytes; /* asked for so far; grows under the module's lock */
     char name[];
 };

@@ -91,11 +91,6 @@ void weir__cuda_module_unload(void *handle)
     free(module);
 }
 
-static int attribute(struct cuda_device *device, struct driver_function *function, enum driver_constant which, int *out)
-{
-    return DRIVER(device, function_attribute, out, (enum driver_function_attribute)which, function);
-}
-
 static int kernel_new(struct cuda_module *module, const char *name, struct cuda_kernel **kernel_out)
 {
     struct cuda_device *device = module->device;
@@ -107,8 +102,8 @@ static int kernel_new(struct cuda_module *module, const char *name, struct cuda_
     strcpy(kernel->name, name);
     kernel->module = module;
     kernel->function = function;
-    rc = attribute(device, function, DRIVER_FUNCTION_MAX_THREADS, &kernel->threads_most);
-    if (!rc) rc = attribute(device, function, DRIVER_FUNCTION_SHARED_BYTES, &kernel->static_bytes);
+    rc = DRIVER(device, function_attribute, &kernel->static_bytes,
+                (enum driver_function_attribute)DRIVER_FUNCTION_SHARED_BYTES, function);
     /* A driver without it loads a kernel when its function is asked for. */
     if (!rc && weir__cuda_driver->function_load) rc = DRIVER(device, function_load, function);
     if (rc)
