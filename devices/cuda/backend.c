@@ -29,7 +29,7 @@ int weir__cuda_backend_create(void **backend_out, const char **reason_out)
     }
     struct cuda_backend *backend = calloc(1, sizeof *backend);
     if (!backend) return weir__cuda_fail(WEIR_E_NO_MEMORY, "no memory for the CUDA devices");
-    backend->count = count < CUDA_DEVICES_MOST ? (uint32_t)count : CUDA_DEVICES_MOST;
+    backend->count = (uint32_t)count;
     pthread_mutex_init(&backend->lock, NULL);
     *backend_out = backend;
     return WEIR_OK;

@@ -71,11 +71,9 @@ static int context_make(struct cuda_device *device, struct driver_context **cont
     device->natives[1].context.value = (intptr_t)context;
     /* Release: its fields; pairs with the acquire in weir__cuda_enter(). */
     atomic_store_explicit(&device->context, context, memory_order_release);
-    for (uint32_t i = 0; i < device->backend->count; i++) {
-        for (struct cuda_device *peer = device->backend->open[i]; peer; peer = peer->next_open) {
-            peer_enable(device, peer);
-            peer_enable(peer, device);
-        }
+    for (struct cuda_device *peer = device->backend->open; peer; peer = peer->next_open) {
+        peer_enable(device, peer);
+        peer_enable(peer, device);
     }
     *context_out = context;
     return WEIR_OK;
@@ -144,14 +142,14 @@ static uint32_t hardware_queues(void)
     return n >= 1 && n <= 32 ? (uint32_t)n : 8;
 }
 
-static void describe(struct cuda_device *device, struct weir__device_info *info)
+static void describe(struct cuda_device *device, uint32_t number, struct weir__device_info *info)
 {
     char name[64] = "GPU";
     (void)weir__cuda_driver->device_name(name, sizeof name, device->ordinal);
     name[sizeof name - 1] = '\0';
     int version = weir__cuda_driver->number;
     memset(info, 0, sizeof *info);
-    snprintf(info->name, sizeof info->name, "cuda:%u", device->number);
+    snprintf(info->name, sizeof info->name, "cuda:%u", number);
     snprintf(info->text, sizeof info->text, "%s, %.1f GiB, %d multiprocessors, compute %d.%d, CUDA %d.%d", name,
              (double)device->memory_bytes / 0x1p30, attribute(device, DRIVER_MULTIPROCESSOR_COUNT),
              attribute(device, DRIVER_COMPUTE_CAPABILITY_MAJOR), attribute(device, DRIVER_COMPUTE_CAPABILITY_MINOR),
@@ -180,12 +178,11 @@ static void natives_set(struct cuda_device *device)
                                                .stream_type = "CUstream"};
 }
 
-static struct cuda_device *device_new(struct cuda_backend *backend, uint32_t number)
+static struct cuda_device *device_new(struct cuda_backend *backend)
 {
     struct cuda_device *device = calloc(1, sizeof *device);
     if (!device) return NULL;
     device->backend = backend;
-    device->number = number;
     device->notified_tail = &device->notified;
     pthread_mutex_init(&device->lost_lock, NULL);
     pthread_mutex_init(&device->memory_lock, NULL);
@@ -215,7 +212,7 @@ int weir__cuda_device_open(void *handle, uint32_t number, const struct weir__dev
     if (weir__cuda_is_forked()) return weir__cuda_fail(WEIR_E_FORKED, "the process was forked");
     if (number >= backend->count)
         return weir__cuda_fail(WEIR_E_NO_DEVICE, "no CUDA device %u, there are %u", number, backend->count);
-    struct cuda_device *device = device_new(backend, number);
+    struct cuda_device *device = device_new(backend);
     if (!device) return weir__cuda_fail(WEIR_E_NO_MEMORY, "no memory for a device");
     int rc = DRIVER(device, device_get, &device->ordinal, (int)number);
     if (!rc) rc = DRIVER(device, device_memory, &device->memory_bytes, device->ordinal);
@@ -226,13 +223,13 @@ int weir__cuda_device_open(void *handle, uint32_t number, const struct weir__dev
     device->max_pitch = attribute(device, DRIVER_MAX_PITCH);
     device->shared_most = attribute(device, DRIVER_MAX_SHARED_OPTIN);
     device->reads_host = attribute(device, DRIVER_PAGEABLE_MEMORY_ACCESS) != 0;
-    describe(device, info_out);
+    describe(device, number, info_out);
     natives_set(device);
     info_out->natives = device->natives;
     info_out->nnatives = 2;
     pthread_mutex_lock(&backend->lock);
-    device->next_open = backend->open[number];
-    backend->open[number] = device;
+    device->next_open = backend->open;
+    backend->open = device;
     pthread_mutex_unlock(&backend->lock);
     *device_out = device;
     return WEIR_OK;
@@ -246,7 +243,7 @@ void weir__cuda_device_close(void *handle)
     if (weir__cuda_is_forked()) return; /* its threads and their locks are the parent's */
     weir__cuda_waiters_close(device);
     pthread_mutex_lock(&backend->lock);
-    struct cuda_device **link = &backend->open[device->number];
+    struct cuda_device **link = &backend->open;
     while (*link != device) link = &(*link)->next_open;
     *link = device->next_open;
     pthread_mutex_unlock(&backend->lock);

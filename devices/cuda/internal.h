@@ -24,7 +24,6 @@ enum {
     BOUNCE_BYTES = 1024 * 1024, /* of a stream, pinned, allocated when it is first needed */
     WRITERS = 8,                /* ranges of the host that a stream keeps in mind */
     ARGUMENTS_ON_STACK = 64,
-    CUDA_DEVICES_MOST = 64,
     ASK_AGAIN_NS = 20000, /* who asks an event sooner than this gets the answer of the last time */
 };
 
@@ -39,8 +38,8 @@ struct cuda_counts {
 
 struct cuda_backend {
     uint32_t count;
-    pthread_mutex_t lock;                        /* of .open */
-    struct cuda_device *open[CUDA_DEVICES_MOST]; /* by number, newest first where opened twice */
+    pthread_mutex_t lock;     /* of .open, and while a context is made */
+    struct cuda_device *open; /* all of them, newest first; a number may be opened twice */
 };
 
 /* A block of device memory: in use, or on the list of its size. */
@@ -69,8 +68,7 @@ struct cuda_slab {
 
 struct cuda_device {
     struct cuda_backend *backend;
-    struct cuda_device *next_open; /* of the same number */
-    uint32_t number;
+    struct cuda_device *next_open;
     int ordinal;
     int max_pitch, shared_most;
     int priority_least, priority_greatest;
