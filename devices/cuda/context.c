@@ -69,7 +69,7 @@ static int context_make(struct cuda_device *device, struct driver_context **cont
         return rc;
     }
     device->natives[1].context.value = (intptr_t)context;
-    /* Release: its fields; pairs with the acquire in weir__cuda_enter(). */
+    /* Release: its fields; pairs with the acquire in weir__cuda_context(). */
     atomic_store_explicit(&device->context, context, memory_order_release);
     for (struct cuda_device *peer = device->backend->open; peer; peer = peer->next_open) {
         peer_enable(device, peer);
@@ -81,7 +81,7 @@ static int context_make(struct cuda_device *device, struct driver_context **cont
 
 static int context_get(struct cuda_device *device, struct driver_context **context_out)
 {
-    *context_out = atomic_load_explicit(&device->context, memory_order_acquire); /* pairs with context_make() */
+    *context_out = weir__cuda_context(device);
     if (__builtin_expect(*context_out != NULL, 1)) return WEIR_OK;
     int rc = WEIR_OK;
     pthread_mutex_lock(&device->backend->lock);
@@ -108,6 +108,12 @@ int weir__cuda_enter(struct cuda_device *device, struct cuda_guard *guard)
     return WEIR_OK;
 }
 
+void weir__cuda_enter_anyway(struct cuda_device *device, struct cuda_guard *guard)
+{
+    struct driver_context *context = weir__cuda_context(device);
+    guard->pushed = context && !weir__cuda_driver->context_push(context);
+}
+
 void weir__cuda_leave(const struct cuda_guard *guard)
 {
     struct driver_context *popped;
@@ -116,7 +122,7 @@ void weir__cuda_leave(const struct cuda_guard *guard)
 
 void weir__cuda_settle_thread(struct cuda_device *device)
 {
-    (void)weir__cuda_driver->context_set(atomic_load_explicit(&device->context, memory_order_acquire));
+    (void)weir__cuda_driver->context_set(weir__cuda_context(device));
 }
 
 /* ---- devices ---- */
@@ -239,7 +245,7 @@ void weir__cuda_device_close(void *handle)
 {
     struct cuda_device *device = handle;
     struct cuda_backend *backend = device->backend;
-    struct cuda_guard guard = {.pushed = false};
+    struct cuda_guard guard;
     if (weir__cuda_is_forked()) return; /* its threads and their locks are the parent's */
     weir__cuda_waiters_close(device);
     pthread_mutex_lock(&backend->lock);
@@ -247,10 +253,8 @@ void weir__cuda_device_close(void *handle)
     while (*link != device) link = &(*link)->next_open;
     *link = device->next_open;
     pthread_mutex_unlock(&backend->lock);
-    struct driver_context *context = atomic_load_explicit(&device->context, memory_order_acquire);
-    if (context) {
-        /* A lost device is cleaned up as well, as far as it lets us. */
-        guard.pushed = !weir__cuda_driver->context_push(context);
+    if (weir__cuda_context(device)) {
+        weir__cuda_enter_anyway(device, &guard);
         if (weir__cuda_is_lost(device)) weir__cuda_streams_drain(device);
         weir__cuda_streams_close(device);
         weir__cuda_staging_close(device);

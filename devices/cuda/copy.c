@@ -45,11 +45,6 @@ static bool is_pinned(const void *begin, size_t bytes)
 
 /* ---- what the driver does alone ---- */
 
-static struct driver_context *context_of(struct cuda_device *device)
-{
-    return atomic_load_explicit(&device->context, memory_order_acquire); /* pairs with context_make() */
-}
-
 static int copy_row(struct cuda_stream *stream, const struct weir__copy *copy, size_t to, size_t from)
 {
     struct cuda_device *device = stream->device;
@@ -61,8 +56,8 @@ static int copy_row(struct cuda_stream *stream, const struct weir__copy *copy, s
     case WEIR__COPY_TO_HOST:
         return DRIVER(device, copy_from, target, (uintptr_t)source, copy->bytes, stream->handle);
     case WEIR__COPY_PEER:
-        return DRIVER(device, copy_peer, (uintptr_t)target, context_of(device), (uintptr_t)source,
-                      context_of(copy->peer), copy->bytes, stream->handle);
+        return DRIVER(device, copy_peer, (uintptr_t)target, weir__cuda_context(device), (uintptr_t)source,
+                      weir__cuda_context(copy->peer), copy->bytes, stream->handle);
     default:
         return DRIVER(device, copy_on, (uintptr_t)target, (uintptr_t)source, copy->bytes, stream->handle);
     }
@@ -93,11 +88,11 @@ static int copy_plane_peer(struct cuda_stream *stream, const struct weir__copy *
     struct driver_copy_peer plane = {
         .from_type = DRIVER_MEMORY_DEVICE,
         .from_device = (uintptr_t)copy->from + from,
-        .from_context = context_of(copy->peer),
+        .from_context = weir__cuda_context(copy->peer),
         .from_pitch = copy->from_pitch[0],
         .to_type = DRIVER_MEMORY_DEVICE,
         .to_device = (uintptr_t)copy->to + to,
-        .to_context = context_of(stream->device),
+        .to_context = weir__cuda_context(stream->device),
         .to_pitch = copy->to_pitch[0],
         .bytes = copy->bytes,
         .rows = copy->count[0],

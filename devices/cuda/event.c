@@ -37,12 +37,9 @@ int weir__cuda_event_create(void *handle, void **event_out)
 void weir__cuda_event_destroy(void *handle)
 {
     struct cuda_event *event = handle;
-    struct cuda_device *device = event->device;
-    struct driver_context *context = atomic_load_explicit(&device->context, memory_order_acquire);
-    struct cuda_guard guard = {.pushed = false};
+    struct cuda_guard guard;
     if (weir__cuda_is_forked()) return;
-    /* Also on a lost device, as far as it lets us. */
-    guard.pushed = context && !weir__cuda_driver->context_push(context);
+    weir__cuda_enter_anyway(event->device, &guard);
     (void)weir__cuda_driver->event_destroy(event->handle);
     weir__cuda_leave(&guard);
     free(event);
@@ -141,7 +138,7 @@ int weir__cuda_event_signal(void *handle, void *native)
     int rc = weir__cuda_enter(device, &guard);
     if (rc) return rc;
     rc = DRIVER(device, stream_context, native, &theirs);
-    if (!rc && theirs != atomic_load_explicit(&device->context, memory_order_acquire)) {
+    if (!rc && theirs != weir__cuda_context(device)) {
         rc = DRIVER(device, context_push, theirs);
         inner.pushed = !rc;
     }

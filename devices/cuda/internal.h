@@ -77,7 +77,7 @@ struct cuda_device {
 
     struct weir__native natives[2];
 
-    /* NULL until somebody needs it. Release under the backend's lock, acquire in weir__cuda_enter(). */
+    /* NULL until somebody needs it. Release under the backend's lock, acquire in weir__cuda_context(). */
     _Atomic(struct driver_context *) context;
 
     /* Sticky. The text is written before it, once, under lost_lock. */
@@ -238,6 +238,12 @@ static inline bool weir__cuda_is_lost(const struct cuda_device *device)
     return atomic_load_explicit(&device->lost, memory_order_acquire);
 }
 
+/* NULL if nobody has needed it yet. */
+static inline struct driver_context *weir__cuda_context(const struct cuda_device *device)
+{
+    return atomic_load_explicit(&device->context, memory_order_acquire); /* pairs with the release in context.c */
+}
+
 /* ---- context.c: the device's primary context is current between enter and leave, and what was current is so again
  * ---- */
 struct cuda_guard {
@@ -245,6 +251,8 @@ struct cuda_guard {
 };
 /* Returns 0 or a code, with a text: the device is lost, the process was forked. */
 WEIR_MUST_CHECK int weir__cuda_enter(struct cuda_device *device, struct cuda_guard *guard);
+/* To give something back: also where the device is lost, as far as it lets us. */
+void weir__cuda_enter_anyway(struct cuda_device *device, struct cuda_guard *guard);
 void weir__cuda_leave(const struct cuda_guard *guard);
 bool weir__cuda_is_forked(void);
 void weir__cuda_watch_forks(void);

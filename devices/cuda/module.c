@@ -74,10 +74,9 @@ void weir__cuda_module_unload(void *handle)
 {
     struct cuda_module *module = handle;
     struct cuda_device *device = module->device;
-    struct driver_context *context = atomic_load_explicit(&device->context, memory_order_acquire);
-    struct cuda_guard guard = {.pushed = false};
+    struct cuda_guard guard;
     if (!weir__cuda_is_forked()) {
-        guard.pushed = !weir__cuda_driver->context_push(context);
+        weir__cuda_enter_anyway(device, &guard);
         if (weir__cuda_is_lost(device)) weir__cuda_streams_drain(device); /* nobody has waited for its work */
         (void)weir__cuda_driver->module_unload(module->handle);
         weir__cuda_leave(&guard);
