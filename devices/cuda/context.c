@@ -37,6 +37,18 @@ bool weir__cuda_is_forked(void)
     return atomic_load_explicit(&forked, memory_order_relaxed); /* see in_child() */
 }
 
+int weir__cuda_check_fork(void)
+{
+    if (!weir__cuda_is_forked()) return WEIR_OK;
+    return weir__cuda_fail(WEIR_E_FORKED, "the process was forked: this CUDA device belongs to the parent");
+}
+
+int weir__cuda_check(struct cuda_device *device)
+{
+    int rc = weir__cuda_check_fork();
+    return !rc && weir__cuda_is_lost(device) ? weir__cuda_lost(device) : rc;
+}
+
 /* ---- current context ---- */
 
 /* One direction, where both contexts exist. Without it copies between the two go through the host's memory, by the
@@ -95,10 +107,8 @@ int weir__cuda_enter(struct cuda_device *device, struct cuda_guard *guard)
 {
     struct driver_context *context, *current = NULL;
     guard->pushed = false;
-    if (weir__cuda_is_forked())
-        return weir__cuda_fail(WEIR_E_FORKED, "the process was forked: this CUDA device belongs to the parent");
-    if (weir__cuda_is_lost(device)) return weir__cuda_lost(device);
-    int rc = context_get(device, &context);
+    int rc = weir__cuda_check(device);
+    if (!rc) rc = context_get(device, &context);
     if (!rc) rc = DRIVER(device, context_get, &current);
     if (rc || current == context) return rc;
     rc = DRIVER(device, context_push, context);
@@ -215,12 +225,13 @@ int weir__cuda_device_open(void *handle, uint32_t number, const struct weir__dev
 {
     struct cuda_backend *backend = handle;
     (void)notice; /* the adapter's business */
-    if (weir__cuda_is_forked()) return weir__cuda_fail(WEIR_E_FORKED, "the process was forked");
+    int rc = weir__cuda_check_fork();
+    if (rc) return rc;
     if (number >= backend->count)
         return weir__cuda_fail(WEIR_E_NO_DEVICE, "no CUDA device %u, there are %u", number, backend->count);
     struct cuda_device *device = device_new(backend);
     if (!device) return weir__cuda_fail(WEIR_E_NO_MEMORY, "no memory for a device");
-    int rc = DRIVER(device, device_get, &device->ordinal, (int)number);
+    rc = DRIVER(device, device_get, &device->ordinal, (int)number);
     if (!rc) rc = DRIVER(device, device_memory, &device->memory_bytes, device->ordinal);
     if (rc) {
         device_free(device);

@@ -100,13 +100,13 @@ int weir__cuda_event_query(void *handle)
     struct cuda_event *event = handle;
     struct cuda_device *device = event->device;
     struct cuda_stream *stream = event->stream;
-    if (weir__cuda_is_forked()) return weir__cuda_fail(WEIR_E_FORKED, "the process was forked");
-    if (weir__cuda_is_lost(device)) return weir__cuda_lost(device);
+    int rc = weir__cuda_check(device);
+    if (rc) return rc;
     if (atomic_load_explicit(&stream->done, memory_order_acquire) >= event->position) return WEIR_OK; /* S2 */
     /* Relaxed: an old value costs a question. */
     uint64_t now = now_ns(), asked = atomic_load_explicit(&event->asked_ns, memory_order_relaxed);
     if (now - asked < ASK_AGAIN_NS) return WEIR_E_PENDING;
-    int rc = DRIVER(device, event_query, event->handle);
+    rc = DRIVER(device, event_query, event->handle);
     if (rc == WEIR_E_PENDING) atomic_store_explicit(&event->asked_ns, now, memory_order_relaxed);
     if (!rc) weir__cuda_settle(stream, event->position);
     return weir__cuda_distrust(device, rc);

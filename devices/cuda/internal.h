@@ -249,12 +249,16 @@ static inline struct driver_context *weir__cuda_context(const struct cuda_device
 struct cuda_guard {
     bool pushed;
 };
-/* Returns 0 or a code, with a text: the device is lost, the process was forked. */
+/* May the driver be asked for it? 0 or a code, with a text: the process was forked, the device is lost. */
+int weir__cuda_check(struct cuda_device *device);
+/* Returns 0 or a code, with a text; first what weir__cuda_check() says. */
 WEIR_MUST_CHECK int weir__cuda_enter(struct cuda_device *device, struct cuda_guard *guard);
 /* To give something back: also where the device is lost, as far as it lets us. */
 void weir__cuda_enter_anyway(struct cuda_device *device, struct cuda_guard *guard);
 void weir__cuda_leave(const struct cuda_guard *guard);
 bool weir__cuda_is_forked(void);
+/* The same as a code, with a text. */
+int weir__cuda_check_fork(void);
 void weir__cuda_watch_forks(void);
 /* A thread of ours: current for ever. */
 void weir__cuda_settle_thread(struct cuda_device *device);

@@ -181,7 +181,8 @@ int weir__cuda_alloc(void *handle, size_t bytes, void **address_out)
 int weir__cuda_free(void *handle, void *address)
 {
     struct cuda_device *device = handle;
-    if (weir__cuda_is_forked()) return weir__cuda_fail(WEIR_E_FORKED, "the process was forked");
+    int rc = weir__cuda_check_fork();
+    if (rc) return rc;
     pthread_mutex_lock(&device->memory_lock);
     struct cuda_block *block = block_find_locked(device, address);
     bool known = block && block->used;
@@ -194,7 +195,8 @@ int weir__cuda_free_on_stream(void *handle, void *address)
 {
     struct cuda_stream *stream = handle;
     struct cuda_device *device = stream->device;
-    if (weir__cuda_is_forked()) return weir__cuda_fail(WEIR_E_FORKED, "the process was forked");
+    int rc = weir__cuda_check_fork();
+    if (rc) return rc;
     pthread_mutex_lock(&device->memory_lock);
     struct cuda_block *block = block_find_locked(device, address);
     bool known = block && block->used;

@@ -105,9 +105,8 @@ int weir__cuda_event_notify(void *handle, void (*done)(void *arg, int status), v
     struct cuda_event *event = handle;
     struct cuda_device *device = event->device;
     struct cuda_stream *stream = event->stream;
-    int rc = WEIR_OK;
-    if (weir__cuda_is_forked()) return weir__cuda_fail(WEIR_E_FORKED, "the process was forked");
-    if (weir__cuda_is_lost(device)) return weir__cuda_lost(device);
+    int rc = weir__cuda_check(device);
+    if (rc) return rc;
     pthread_mutex_lock(&device->waiter_lock);
     struct cuda_notice *notice = stream->free_notices;
     if (notice)
