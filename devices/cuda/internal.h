@@ -271,8 +271,8 @@ void weir__cuda_device_close(void *device);
 int weir__cuda_alloc(void *device, size_t bytes, void **address_out);
 int weir__cuda_free(void *device, void *address);
 int weir__cuda_free_on_stream(void *stream, void *address);
-/* Back to the list of its size. Takes memory_lock. */
-void weir__cuda_block_put(struct cuda_device *device, void *address);
+/* Back to the list of its size. False: it is no block in use. Takes memory_lock. */
+bool weir__cuda_block_put(struct cuda_device *device, void *address);
 void weir__cuda_memory_close(struct cuda_device *device);
 
 /* ---- staging.c ---- */

@@ -35,27 +35,26 @@ static struct cuda_block **chain_of(struct cuda_device *device, WEIR__DRIVER_ADD
     return &device->blocks[(uint64_t)(address * UINT64_C(0x9e3779b97f4a7c15)) >> 54];
 }
 
-static struct cuda_block *block_find_locked(struct cuda_device *device, const void *address)
+/* NULL: it is no block in use. */
+static struct cuda_block *used_find_locked(struct cuda_device *device, const void *address)
 {
     struct cuda_block *block = *chain_of(device, (uintptr_t)address);
     while (block && block->address != (uintptr_t)address) block = block->chain;
-    return block;
+    return block && block->used ? block : NULL;
 }
 
-static void block_put_locked(struct cuda_device *device, struct cuda_block *block)
-{
-    block->used = false;
-    block->next = device->unused[block->size];
-    device->unused[block->size] = block;
-    device->unused_bytes += class_bytes(block->size);
-}
-
-void weir__cuda_block_put(struct cuda_device *device, void *address)
+bool weir__cuda_block_put(struct cuda_device *device, void *address)
 {
     pthread_mutex_lock(&device->memory_lock);
-    struct cuda_block *block = block_find_locked(device, address);
-    if (block && block->used) block_put_locked(device, block);
+    struct cuda_block *block = used_find_locked(device, address);
+    if (block) {
+        block->used = false;
+        block->next = device->unused[block->size];
+        device->unused[block->size] = block;
+        device->unused_bytes += class_bytes(block->size);
+    }
     pthread_mutex_unlock(&device->memory_lock);
+    return block != NULL;
 }
 
 static struct cuda_block *block_take(struct cuda_device *device, uint32_t size)
@@ -178,17 +177,16 @@ int weir__cuda_alloc(void *handle, size_t bytes, void **address_out)
     return WEIR_OK;
 }
 
+static int fail_not_used(void)
+{
+    return weir__cuda_fail(WEIR_E_INVALID, "no memory of this device, or freed before");
+}
+
 int weir__cuda_free(void *handle, void *address)
 {
-    struct cuda_device *device = handle;
     int rc = weir__cuda_check_fork();
     if (rc) return rc;
-    pthread_mutex_lock(&device->memory_lock);
-    struct cuda_block *block = block_find_locked(device, address);
-    bool known = block && block->used;
-    if (known) block_put_locked(device, block);
-    pthread_mutex_unlock(&device->memory_lock);
-    return known ? WEIR_OK : weir__cuda_fail(WEIR_E_INVALID, "no memory of this device, or freed before");
+    return weir__cuda_block_put(handle, address) ? WEIR_OK : fail_not_used();
 }
 
 int weir__cuda_free_on_stream(void *handle, void *address)
@@ -198,10 +196,9 @@ int weir__cuda_free_on_stream(void *handle, void *address)
     int rc = weir__cuda_check_fork();
     if (rc) return rc;
     pthread_mutex_lock(&device->memory_lock);
-    struct cuda_block *block = block_find_locked(device, address);
-    bool known = block && block->used;
+    bool used = used_find_locked(device, address) != NULL;
     pthread_mutex_unlock(&device->memory_lock);
-    if (!known) return weir__cuda_fail(WEIR_E_INVALID, "no memory of this device, or freed before");
+    if (!used) return fail_not_used();
     struct cuda_item *item = weir__cuda_item_get(stream, ITEM_FREE);
     if (!item) return WEIR_E_NO_MEMORY;
     item->address = address;
