@@ -58,7 +58,7 @@ int weir__cuda_event_record(void *stream_handle, void *event_handle)
     atomic_store_explicit(&event->asked_ns, 0, memory_order_relaxed);
     event->stream = stream;
     event->position = weir__cuda_next_position(stream);
-    event->writes_host = weir__cuda_has_writers(stream);
+    event->writes_host = weir__cuda_is_written(stream, NULL, SIZE_MAX);
     bool has_late = stream->late_position > atomic_load_explicit(&stream->done, memory_order_acquire); /* S2 */
     event->late = has_late ? stream->late : 0;
     atomic_store_explicit(&stream->recorded, event->position, memory_order_release); /* R1 */

@@ -316,8 +316,8 @@ WEIR_MUST_CHECK int weir__cuda_call_settle_own(struct cuda_stream *stream);
 /* ---- writer.c: what the host may not read at the call ---- */
 void weir__cuda_writes(struct cuda_stream *stream, const void *begin, size_t bytes);
 void weir__cuda_writes_anything(struct cuda_stream *stream);
+/* NULL and SIZE_MAX: is anything? */
 bool weir__cuda_is_written(const struct cuda_stream *stream, const void *begin, size_t bytes);
-bool weir__cuda_has_writers(const struct cuda_stream *stream);
 
 /* ---- the rest, as devices/device.h says ---- */
 int weir__cuda_stream_create(void *device, void *owner, int32_t priority, void **stream_out);

@@ -43,12 +43,3 @@ bool weir__cuda_is_written(const struct cuda_stream *stream, const void *begin, 
     }
     return false;
 }
-
-bool weir__cuda_has_writers(const struct cuda_stream *stream)
-{
-    uint64_t done = done_of(stream);
-    if (stream->lent || stream->opaque > done) return true;
-    for (int i = 0; i < WRITERS; i++)
-        if (stream->writers[i].position > done) return true;
-    return false;
-}
