@@ -100,6 +100,17 @@ static void insert_locked(struct cuda_stream *stream, struct cuda_notice *notice
     *link = notice;
 }
 
+/* Make sure that a free one is there. */
+static int notice_reserve_locked(struct cuda_stream *stream)
+{
+    if (stream->free_notices) return WEIR_OK;
+    struct cuda_notice *notice = malloc(sizeof *notice);
+    if (!notice) return weir__cuda_fail(WEIR_E_NO_MEMORY, "no memory for a notice");
+    notice->next = NULL;
+    stream->free_notices = notice;
+    return WEIR_OK;
+}
+
 int weir__cuda_event_notify(void *handle, void (*done)(void *arg, int status), void *arg)
 {
     struct cuda_event *event = handle;
@@ -108,18 +119,11 @@ int weir__cuda_event_notify(void *handle, void (*done)(void *arg, int status), v
     int rc = weir__cuda_check(device);
     if (rc) return rc;
     pthread_mutex_lock(&device->waiter_lock);
-    struct cuda_notice *notice = stream->free_notices;
-    if (notice)
-        stream->free_notices = notice->next;
-    else
-        notice = malloc(sizeof *notice);
-    if (!notice) rc = weir__cuda_fail(WEIR_E_NO_MEMORY, "no memory for a notice");
-    if (notice && !stream->served) rc = offer_locked(device, stream);
-    if (notice && rc) {
-        notice->next = stream->free_notices;
-        stream->free_notices = notice;
-    }
+    rc = notice_reserve_locked(stream);
+    if (!rc && !stream->served) rc = offer_locked(device, stream);
     if (!rc) {
+        struct cuda_notice *notice = stream->free_notices;
+        stream->free_notices = notice->next;
         *notice = (struct cuda_notice){.event = event, .position = event->position, .done = done, .arg = arg};
         insert_locked(stream, notice);
     }
