@@ -41,18 +41,23 @@ static const char *fill(void *library)
     return NULL;
 }
 
+void weir__driver_describe(char *text, size_t bytes, const char *symbol, enum driver_result result)
+{
+    const char *name = NULL, *meaning = NULL;
+    if (driver.error_name(result, &name)) name = NULL;
+    if (driver.error_string(result, &meaning)) meaning = NULL;
+    snprintf(text, bytes, "%s: %s (%d)%s%s", symbol, name ? name : "an unknown error", (int)result,
+             meaning ? ": " : "", meaning ? meaning : "");
+}
+
 static void refuse(enum driver_result result)
 {
-    const char *name = NULL, *text = NULL;
     if (result == DRIVER_STUB_LIBRARY) {
         snprintf(reason, sizeof reason, "libcuda.so.1 is a stub for linking, not a driver");
     } else if (result == DRIVER_NO_DEVICE) {
         snprintf(reason, sizeof reason, "a driver, but no device");
     } else {
-        if (driver.error_name(result, &name)) name = NULL;
-        if (driver.error_string(result, &text)) text = NULL;
-        snprintf(reason, sizeof reason, "cuInit: %s (%d)%s%s", name ? name : "an unknown error", (int)result,
-                 text ? ": " : "", text ? text : "");
+        weir__driver_describe(reason, sizeof reason, "cuInit", result);
     }
 }
 

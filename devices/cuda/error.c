@@ -84,15 +84,6 @@ static int code_of(enum driver_result result)
     }
 }
 
-static void describe(enum driver_result result, enum weir__driver_call call)
-{
-    const char *name = NULL, *text = NULL;
-    if (weir__cuda_driver->error_name(result, &name)) name = NULL;
-    if (weir__cuda_driver->error_string(result, &text)) text = NULL;
-    snprintf(error_text, sizeof error_text, "%s: %s (%d)%s%s", weir__driver_symbols[call],
-             name ? name : "an unknown error", (int)result, text ? ": " : "", text ? text : "");
-}
-
 static void lose(struct cuda_device *device)
 {
     pthread_mutex_lock(&device->lost_lock);
@@ -108,7 +99,7 @@ int weir__cuda_result(struct cuda_device *device, enum driver_result result, enu
 {
     if (__builtin_expect(result == DRIVER_OK, 1)) return WEIR_OK;
     if (result == DRIVER_NOT_READY) return WEIR_E_PENDING;
-    describe(result, call);
+    weir__driver_describe(error_text, sizeof error_text, weir__driver_symbols[call], result);
     if (!is_sticky(result)) return code_of(result);
     lose(device);
     return WEIR_E_DEVICE;
