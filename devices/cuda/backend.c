@@ -3,27 +3,16 @@
 
 #include <stdlib.h>
 
-static const char *absence = "";
-
-static void open_driver(void)
-{
-    weir__cuda_driver = weir__driver_open(&absence);
-}
-
 int weir__cuda_backend_create(void **backend_out, const char **reason_out)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     int count = 0;
-    const char *reason = "the process was forked";
+    const char *reason = "a driver, but no device";
     weir__cuda_watch_forks();
     if (weir__cuda_is_forked()) {
-        *reason_out = reason;
-        return weir__cuda_fail(WEIR_E_FORKED, "%s", reason);
+        *reason_out = "the process was forked";
+        return weir__cuda_fail(WEIR_E_FORKED, "%s", *reason_out);
     }
-    pthread_once(&once, open_driver);
-    reason = weir__cuda_driver ? NULL : absence;
-    if (!reason && (weir__cuda_driver->device_count(&count) || count <= 0)) reason = "a driver, but no device";
-    if (reason) {
+    if (!weir__driver_open(&reason) || weir__cuda_driver->device_count(&count) || count <= 0) {
         *reason_out = reason;
         return weir__cuda_fail(WEIR_E_NO_DEVICE, "%s", reason);
     }

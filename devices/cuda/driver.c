@@ -17,7 +17,7 @@ const char *const weir__driver_symbols[] = {
 };
 
 static struct weir__driver driver;
-static bool usable;
+const struct weir__driver *weir__cuda_driver;
 static char reason[256];
 
 static bool look_up(void *library, const char *symbol, const char *older, void *field)
@@ -46,8 +46,8 @@ void weir__driver_describe(char *text, size_t bytes, const char *symbol, enum dr
     const char *name = NULL, *meaning = NULL;
     if (driver.error_name(result, &name)) name = NULL;
     if (driver.error_string(result, &meaning)) meaning = NULL;
-    snprintf(text, bytes, "%s: %s (%d)%s%s", symbol, name ? name : "an unknown error", (int)result,
-             meaning ? ": " : "", meaning ? meaning : "");
+    snprintf(text, bytes, "%s: %s (%d)%s%s", symbol, name ? name : "an unknown error", (int)result, meaning ? ": " : "",
+             meaning ? meaning : "");
 }
 
 static void refuse(enum driver_result result)
@@ -86,13 +86,13 @@ static void open_once(void)
         return;
     }
     driver.number = version;
-    usable = true;
+    weir__cuda_driver = &driver;
 }
 
 const struct weir__driver *weir__driver_open(const char **reason_out)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, open_once);
-    if (!usable) *reason_out = reason;
-    return usable ? &driver : NULL;
+    if (!weir__cuda_driver) *reason_out = reason;
+    return weir__cuda_driver;
 }

@@ -217,6 +217,9 @@ extern const char *const weir__driver_symbols[];
 /* "cuInit: CUDA_ERROR_UNKNOWN (999): unknown error", as the driver says. Only with its functions there. */
 void weir__driver_describe(char *text, size_t bytes, const char *symbol, enum driver_result result);
 
+/* NULL until it is open, then for ever the same. */
+extern const struct weir__driver *weir__cuda_driver;
+
 /*
  * Open the driver and initialise it, once in a process.
  * @reason_out  when NULL is returned: why, static text.

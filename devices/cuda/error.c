@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct weir__driver *weir__cuda_driver;
-
 static _Thread_local char error_text[256] = "";
 
 int weir__cuda_fail(int code, const char *format, ...)

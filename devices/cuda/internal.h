@@ -222,7 +222,6 @@ struct cuda_kernel {
 };
 
 /* ---- error.c ---- */
-extern const struct weir__driver *weir__cuda_driver; /* set before the first backend */
 int weir__cuda_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* What a call of the driver said, as a code of weir's; a sticky one loses the device. */
 int weir__cuda_result(struct cuda_device *device, enum driver_result result, enum weir__driver_call call);
