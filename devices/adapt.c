@@ -19,7 +19,8 @@ struct adapter {
     void *backend;
 };
 
-struct module {
+/* What is not reached by way of a device or a stream, with the table that it came from: a module, a gate. */
+struct part {
     const struct weir__device_ops *base;
     void *handle;
 };
@@ -226,16 +227,10 @@ static void lend(void *handle, bool on)
     stream->device->base->lend(stream->handle, on);
 }
 
-/* A gate with the table that it came from. */
-struct gate {
-    const struct weir__device_ops *base;
-    void *handle;
-};
-
 static int gate_create(void *handle, void **gate_out)
 {
     struct weir__event_device *device = handle;
-    struct gate *gate = malloc(sizeof *gate);
+    struct part *gate = malloc(sizeof *gate);
     if (!gate) return weir__event_error(WEIR_E_NO_MEMORY, "no memory for a gate");
     gate->base = device->base;
     int r = device->base->gate_create(device->handle, &gate->handle);
@@ -249,12 +244,12 @@ static int gate_create(void *handle, void **gate_out)
 static int gate_wait(void *handle, void *gate)
 {
     struct weir__event_stream *stream = handle;
-    return weir__event_error(stream->device->base->gate_wait(stream->handle, ((struct gate *)gate)->handle), NULL);
+    return weir__event_error(stream->device->base->gate_wait(stream->handle, ((struct part *)gate)->handle), NULL);
 }
 
 static void gate_open(void *handle)
 {
-    struct gate *gate = handle;
+    struct part *gate = handle;
     gate->base->gate_open(gate->handle);
     free(gate);
 }
@@ -286,7 +281,7 @@ static int work_launch(void *handle, const struct weir__launch *launch)
 static int module_load(void *handle, const void *image, size_t bytes, void **module_out)
 {
     struct weir__event_device *device = handle;
-    struct module *module = malloc(sizeof *module);
+    struct part *module = malloc(sizeof *module);
     if (!module) return weir__event_error(WEIR_E_NO_MEMORY, "no memory for a module");
     module->base = device->base;
     int r = device->base->module_load(device->handle, image, bytes, &module->handle);
@@ -299,14 +294,14 @@ static int module_load(void *handle, const void *image, size_t bytes, void **mod
 
 static void module_unload(void *handle)
 {
-    struct module *module = handle;
+    struct part *module = handle;
     module->base->module_unload(module->handle);
     free(module);
 }
 
 static int module_symbol(void *handle, const char *name, void **address_out, size_t *bytes_out)
 {
-    struct module *module = handle;
+    struct part *module = handle;
     return weir__event_error(module->base->module_symbol(module->handle, name, address_out, bytes_out), NULL);
 }
 
