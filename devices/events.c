@@ -108,7 +108,6 @@ static void harvest_locked(struct weir__event_stream *stream)
     while (stream->functions && atomic_load_explicit(&stream->functions->ran, memory_order_acquire)) {
         struct weir__event_node *node = pop(&stream->functions);
         if (!stream->functions) stream->functions_tail = &stream->functions;
-        node->function = NULL;
         push(node->status ? &stream->failures : &stream->plain, node);
     }
 }
