@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "emulator.h"
 
@@ -124,9 +123,7 @@ static int enter(unsigned entry, enum class class, bool is_per_thread)
 {
     emulator__call.is_per_thread = is_per_thread;
     emulator__call.context = NULL;
-    /* In a forked child the lock may be held for ever. Relaxed: a child has what its parent wrote. */
-    int process = atomic_load_explicit(&emulator__state.process, memory_order_relaxed);
-    if (process && process != (int)getpid()) return FORKED;
+    if (emulator__is_forked()) return FORKED;
     pthread_mutex_lock(&emulator__state.lock);
     emulator__call.entry = entry;
     counters[entry].calls++;

@@ -200,8 +200,10 @@ struct call {
 extern _Thread_local struct call emulator__call __attribute__((tls_model("initial-exec")));
 extern _Thread_local bool emulator__in_host_function __attribute__((tls_model("initial-exec")));
 
-/* ---- settings.c, report.c ---- */
+/* ---- settings.c ---- */
 
+/* In a child of the process that called cuInit: there the lock may be held for ever. Without the lock. */
+bool emulator__is_forked(void);
 /* The pseudo-random number that follows; below @limit. */
 uint64_t emulator__random(uint64_t limit);
 void emulator__report(const char *format, ...) __attribute__((format(printf, 1, 2)));

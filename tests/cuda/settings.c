@@ -149,11 +149,16 @@ void emulator__shut_down_locked(void)
     emulator__guard_open_all();
 }
 
+bool emulator__is_forked(void)
+{
+    /* Relaxed: a child has what its parent wrote. */
+    int process = atomic_load_explicit(&emulator__state.process, memory_order_relaxed);
+    return process && process != (int)getpid();
+}
+
 void emulator_shut_down(void)
 {
-    /* In a forked child the lock may be held for ever. Relaxed: it has one thread. */
-    int process = atomic_load_explicit(&emulator__state.process, memory_order_relaxed);
-    if (process && process != (int)getpid()) return;
+    if (emulator__is_forked()) return;
     pthread_mutex_lock(&emulator__state.lock);
     emulator__shut_down_locked();
     pthread_mutex_unlock(&emulator__state.lock);
@@ -162,12 +167,10 @@ void emulator_shut_down(void)
 /* Also where the process ends while threads are still running: they get DEINITIALIZED from now on. */
 __attribute__((destructor)) static void at_exit(void)
 {
-    /* In a forked child the lock may be held for ever. Relaxed: it has one thread. */
-    int process = atomic_load_explicit(&emulator__state.process, memory_order_relaxed);
-    if (process && process != (int)getpid()) return;
+    if (emulator__is_forked()) return;
     pthread_mutex_lock(&emulator__state.lock);
     emulator__shut_down_locked();
-    bool failed = emulator__state.settings.strict && report_count && process;
+    bool failed = emulator__state.settings.strict && report_count && emulator__state.is_initialised;
     size_t count = report_count;
     pthread_mutex_unlock(&emulator__state.lock);
     if (!failed) return;
