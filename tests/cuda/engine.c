@@ -261,14 +261,9 @@ bool emulator__device_is_busy(const struct device *device)
 
 /* ---- submission ---- */
 
-static struct point tail_of(const struct stream *stream)
-{
-    return (struct point){stream->timeline, stream->timeline->submitted};
-}
-
 static void follow(struct stream *stream, const struct stream *other, struct operation *operation)
 {
-    emulator__operation_after(operation, tail_of(other));
+    emulator__operation_after(operation, emulator__stream_tail(other));
     emulator__clock_follow(stream->timeline, other->timeline);
 }
 

@@ -226,7 +226,7 @@ int emulator__cuCtxRecordEvent(void *context_handle, void *handle)
     if (!stream) return CUDA_OUT_OF_MEMORY;
     struct operation *join = emulator__allocate(sizeof *join);
     for (struct stream *other = context->streams; other; other = other->context_next)
-        emulator__operation_after(join, (struct point){other->timeline, other->timeline->submitted});
+        emulator__operation_after(join, emulator__stream_tail(other));
     emulator__submit(stream, join);
     void *stream_handle = emulator__handle_of(&stream->object);
     int code = emulator__cuEventRecordWithFlags(handle, stream_handle, 0);

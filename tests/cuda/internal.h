@@ -321,6 +321,8 @@ uint64_t emulator__thread_number(void);
 /* The stream that a handle means, 0, 1 and 2 included; NULL with *code set. */
 struct stream *emulator__stream_find(const void *handle, int *code);
 struct stream *emulator__stream_create(struct context *context, unsigned flags, int priority);
+/* What was submitted to it last, without a reference. */
+struct point emulator__stream_tail(const struct stream *stream);
 /* Where the synchronous calls go. */
 struct stream *emulator__stream_default(struct context *context);
 /* Complete when all that was submitted so far to @context is. */

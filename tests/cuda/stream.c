@@ -98,9 +98,14 @@ int emulator__cuStreamDestroy_v2(void *handle)
     return 0;
 }
 
+struct point emulator__stream_tail(const struct stream *stream)
+{
+    return (struct point){stream->timeline, stream->timeline->submitted};
+}
+
 static bool is_idle(const struct stream *stream)
 {
-    return stream->timeline->completed == stream->timeline->submitted;
+    return emulator__point_is_complete(emulator__stream_tail(stream));
 }
 
 int emulator__cuStreamQuery(void *handle)
@@ -124,7 +129,7 @@ static int drain(struct context *context, bool only_blocking)
     int code = context->error;
     for (struct stream *stream = context->streams; stream && !code; stream = stream->context_next)
         if (stream->is_blocking || !only_blocking)
-            code = emulator__point_wait((struct point){stream->timeline, stream->timeline->submitted}, context);
+            code = emulator__point_wait(emulator__stream_tail(stream), context);
     return code;
 }
 
@@ -133,7 +138,7 @@ int emulator__stream_drain(struct stream *stream)
     struct context *context = stream->object.context;
     /* An action of the legacy stream waits for the blocking ones, of which it is one. */
     if (stream == context->legacy) return drain(context, true);
-    return emulator__point_wait((struct point){stream->timeline, stream->timeline->submitted}, context);
+    return emulator__point_wait(emulator__stream_tail(stream), context);
 }
 
 int emulator__context_drain(struct context *context)
