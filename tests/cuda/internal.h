@@ -167,7 +167,6 @@ struct range {
     struct context *context;
     struct module *module;
     bool is_async, is_freed; /* freed: cuMemFreeAsync was called, the operation is still to come */
-    unsigned flags;
     unsigned references;
     unsigned pending;   /* operations in flight that name it */
     struct point ready; /* allocated or, if freed, given back */

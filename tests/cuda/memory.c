@@ -228,8 +228,7 @@ int emulator__cuMemHostAlloc(void **address, size_t bytes, unsigned flags)
     if (!address || !bytes || flags & ~7u) return CUDA_INVALID_VALUE;
     void *memory = NULL;
     if (posix_memalign(&memory, (size_t)sysconf(_SC_PAGESIZE), bytes)) return CUDA_OUT_OF_MEMORY;
-    struct range *range = emulator__range_add(PINNED_RANGE, (uintptr_t)memory, bytes, emulator__call.context);
-    range->flags = flags;
+    emulator__range_add(PINNED_RANGE, (uintptr_t)memory, bytes, emulator__call.context);
     *address = memory;
     return 0;
 }
@@ -252,7 +251,7 @@ int emulator__cuMemHostRegister_v2(void *address, size_t bytes, unsigned flags)
     size_t i = index_behind(base);
     if (emulator__range_find(base) || (i < range_count && ranges[i]->base < base + bytes))
         return CUDA_HOST_MEMORY_ALREADY_REGISTERED;
-    emulator__range_add(REGISTERED_RANGE, base, bytes, emulator__call.context)->flags = flags;
+    emulator__range_add(REGISTERED_RANGE, base, bytes, emulator__call.context);
     return 0;
 }
 
