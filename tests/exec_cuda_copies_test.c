@@ -7,8 +7,6 @@
  */
 #include "exec_cuda_rig.h"
 
-#include <devices/events.h>
-
 enum { CELLS = 8, LARGE = 300 * 1024 };
 
 static struct cuda_rig rig;
@@ -40,13 +38,6 @@ static void wait_for_all(void)
 {
     emulator_start(-1);
     cr_assert_eq(weir_scope_wait(scope), 0, "%s", weir_error_text());
-}
-
-static struct weir__cuda_counters counters(void)
-{
-    struct weir__cuda_counters counters;
-    weir__cuda_device_counters(((struct weir__event_device *)weir__device_handle_of(rig.device))->handle, &counters);
-    return counters;
 }
 
 /* An open task that writes @what, behind @behind. Two tasks that are open at once are on different streams. */
@@ -85,8 +76,8 @@ Test(exec_cuda_copies, the_host_may_change_its_memory_after_a_small_copy_was_que
     end(task);
     wait_for_all();
     cr_assert_eq(to, 5);
-    cr_assert_eq(counters().copies_staged, 1);
-    cr_assert_eq(counters().copies_late, 1);
+    cr_assert_eq(rig_counters(&rig).copies_staged, 1);
+    cr_assert_eq(rig_counters(&rig).copies_late, 1);
 }
 
 /* Through the host's memory, on one stream. */
@@ -101,7 +92,7 @@ Test(exec_cuda_copies, a_copy_back_reads_what_came_before_on_its_stream, .init =
     end(task);
     wait_for_all();
     cr_assert_eq(last, 1);
-    cr_assert_eq(counters().copies_ordered, 1);
+    cr_assert_eq(rig_counters(&rig).copies_ordered, 1);
 }
 
 static void across_streams(void *from, void *middle, void *last, size_t bytes)

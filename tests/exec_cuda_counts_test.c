@@ -7,8 +7,6 @@
  */
 #include "exec_cuda_rig.h"
 
-#include <devices/events.h>
-
 enum { TASKS = 960, CELLS = 64, TILES = 8, WIDTH = 32, IN_FLIGHT = 32 };
 
 static struct cuda_rig rig;
@@ -177,23 +175,15 @@ static void run(const struct pattern *pattern, struct weir_counters *counters_ou
     cr_assert_eq(weir_scope_destroy(scope), 0);
 }
 
-static struct weir__cuda_counters own_counters(void)
-{
-    struct weir__cuda_counters counters;
-    struct weir__event_device *adapted = weir__device_handle_of(rig.device);
-    weir__cuda_device_counters(adapted->handle, &counters);
-    return counters;
-}
-
 static void count(const struct pattern *pattern)
 {
     struct weir_counters counters;
     struct weir__cuda_counters before, after;
     run(pattern, NULL);
     if (pattern->copies) prepare_memory();
-    before = own_counters();
+    before = rig_counters(&rig);
     run(pattern, &counters);
-    after = own_counters();
+    after = rig_counters(&rig);
     uint64_t tasks = counters.tasks_device;
     printf("| %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %llu |\n", pattern->name,
            per_task("cuLaunchKernel", tasks), per_task("cuEventRecord", tasks), per_task("cuStreamWaitEvent", tasks),

@@ -16,6 +16,7 @@
 
 #include <devices/cuda/cuda.h>
 #include <devices/cuda/driver.h>
+#include <devices/events.h>
 #include <exec/work.h>
 #include <weir/weir.h>
 
@@ -59,6 +60,15 @@ static inline void rig_close(struct cuda_rig *rig)
 {
     if (rig->module) weir__device_ops_of(rig->device)->module_unload(rig->module);
     if (rig->context) cr_assert_eq(weir_context_destroy(rig->context), 0, "%s", weir_error_text());
+}
+
+/* Of the device that the adapter has made positions for. */
+static inline struct weir__cuda_counters rig_counters(const struct cuda_rig *rig)
+{
+    struct weir__cuda_counters counters;
+    struct weir__event_device *adapted = weir__device_handle_of(rig->device);
+    weir__cuda_device_counters(adapted->handle, &counters);
+    return counters;
 }
 
 static inline int rig_launch(const struct cuda_rig *rig, struct weir_task *task, void *to, uint64_t value)
