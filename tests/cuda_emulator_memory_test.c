@@ -6,15 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define STOPPED ((struct setting[]){{"stopped", 1}, {"free_blocks", 0}, {NULL, 0}})
-
-static void *pinned(size_t bytes)
-{
-    void *memory;
-    OK(cuMemHostAlloc(&memory, bytes, 1));
-    return memset(memory, 0, bytes);
-}
-
 Test(emulator_memory, allocation)
 {
     struct rig rig = rig_start((struct setting[]){{"memory", 1}, {NULL, 0}});
@@ -187,7 +178,7 @@ Test(emulator_memory, when_the_source_is_read)
         (struct setting[]){{"stopped", 1}, {"free_blocks", 0}, {"pageable_blocks", 0}, {"strict", 1}, {NULL, 0}});
     void *stream = rig_stream();
     uint64_t a = rig_alloc(8), b = rig_alloc(8);
-    source = pinned(8);
+    source = rig_pinned(8);
     *source = 1;
     OK(cuMemcpyHtoDAsync_v2(a, source, 8, stream));
     OK(cuMemcpyHtoDAsync_v2(b, &pageable, 8, stream));
@@ -226,7 +217,7 @@ Test(emulator_memory, freed_while_in_use)
     struct rig rig = rig_start(STOPPED);
     void *stream = rig_stream();
     uint64_t a = rig_alloc(8), b = rig_alloc(8);
-    void *host = pinned(8);
+    void *host = rig_pinned(8);
     OK(cuMemcpyDtoDAsync_v2(b, a, 8, stream));
     OK(cuMemFree_v2(b));
     rig_expect_report("in use by queued work");
@@ -333,7 +324,7 @@ Test(emulator_memory, batches)
     struct rig rig = rig_start(NULL);
     void *stream = rig_stream();
     uint64_t a = rig_alloc(16), to[2] = {a, a + 8};
-    int64_t *values = pinned(16);
+    int64_t *values = rig_pinned(16);
     uint64_t from[2] = {(uintptr_t)values, (uintptr_t)(values + 1)};
     size_t bytes[2] = {8, 8}, first[1] = {0};
     struct cuda_copy_attributes attributes = {.access_order = 1};

@@ -65,7 +65,7 @@ static void *start_clock(void *arg)
 
 Test(emulator_module, unloaded_with_launches_in_flight)
 {
-    struct rig rig = rig_start((struct setting[]){{"stopped", 1}, {"free_blocks", 0}, {NULL, 0}});
+    struct rig rig = rig_start(STOPPED);
     void *function = rig_function(rig, "count");
     pthread_t thread;
     OK(launch(function, NULL, NULL));
@@ -98,7 +98,7 @@ Test(emulator_module, lazy_loading)
 /* Arguments are copied in the call, by the sizes of the image's table where it has one. */
 Test(emulator_module, arguments)
 {
-    struct rig rig = rig_start((struct setting[]){{"stopped", 1}, {"free_blocks", 0}, {NULL, 0}});
+    struct rig rig = rig_start(STOPPED);
     uint64_t to = rig_alloc(8);
     uint32_t a = 12;
     uint16_t b = 345;

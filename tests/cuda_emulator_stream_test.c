@@ -4,16 +4,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <unistd.h>
-
-#define STOPPED ((struct setting[]){{"stopped", 1}, {"free_blocks", 0}, {NULL, 0}})
 
 static int64_t *pinned(void)
 {
-    void *memory;
-    OK(cuMemHostAlloc(&memory, 64 * sizeof(int64_t), 1));
-    return memset(memory, 0, 64 * sizeof(int64_t));
+    return rig_pinned(64 * sizeof(int64_t));
 }
 
 /* *@to += @value, which is pinned memory. */

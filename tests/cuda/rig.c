@@ -95,3 +95,10 @@ uint64_t rig_alloc(size_t bytes)
     OK(cuMemAlloc_v2(&address, bytes));
     return address;
 }
+
+void *rig_pinned(size_t bytes)
+{
+    void *memory;
+    OK(cuMemHostAlloc(&memory, bytes, 1));
+    return memset(memory, 0, bytes);
+}

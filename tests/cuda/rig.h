@@ -19,6 +19,9 @@ struct setting {
     int64_t value;
 };
 
+/* The clock of the device stands, and memory can be freed meanwhile. */
+#define STOPPED ((struct setting[]){{"stopped", 1}, {"free_blocks", 0}, {NULL, 0}})
+
 void rig_init(const struct setting *settings);
 /* The primary context of device 0, current, with the test kernels loaded. */
 struct rig rig_start(const struct setting *settings);
@@ -32,6 +35,8 @@ void rig_expect_report(const char *text);
 void *rig_stream(void);
 void *rig_event(void);
 uint64_t rig_alloc(size_t bytes);
+/* Zeroed memory of the host. */
+void *rig_pinned(size_t bytes);
 /* Reads a whole file; ends the test if it cannot. */
 void *rig_file(const char *path, size_t *bytes_out);
 
