@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <devices/cuda/driver.h>
+#include <exec/futex.h>
 #include <exec/work.h>
 #include <weir/weir.h>
 
@@ -52,9 +52,7 @@ static void need(int rc, const char *what)
 
 static double now_us(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+    return (double)weir__now_ns() / 1e3;
 }
 
 static void launch(struct weir_task *task, uint64_t *stamp, uint64_t *cell, uint64_t value, uint64_t ns)

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <devices/cuda/driver.h>
+#include <exec/futex.h>
 
 enum { ROUNDS = 2000, CHAINS = 16, REPEAT = 10000 };
 
@@ -26,9 +26,7 @@ static void need(enum driver_result result, const char *what)
 
 static double now_us(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+    return (double)weir__now_ns() / 1e3;
 }
 
 static void begin(const char *ptx)
