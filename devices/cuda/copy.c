@@ -4,12 +4,12 @@
  * Copies and fills. The driver may make a copy from or to pageable memory of the host wait for the stream on the
  * calling thread, so it never gets one:
  *
- *   pinned or managed memory            the driver copies it
- *   to the device, up to STAGE_BYTES    into pinned memory now, from there in stream order; unless the host's memory
- * may still be written by what the stream is behind (writer.c) to the host, up to STAGE_BYTES      to pinned memory in
- * stream order; the last step when it is seen done (item.c); not if somebody else queues on the stream, who may want to
- * see it anything else                       piece by piece through the stream's bounce buffer, by functions in stream
- * order
+ *  - pinned or managed memory: the driver copies it;
+ *  - to the device, up to STAGE_BYTES: into pinned memory now, from there in stream order; unless the host's memory may
+ *    still be written by what the stream is behind (writer.c);
+ *  - to the host, up to STAGE_BYTES: to pinned memory in stream order; the last step when it is seen done (item.c);
+ *    not if somebody else queues on the stream, who may want to see it;
+ *  - anything else: piece by piece through the stream's bounce buffer, by functions in stream order.
  *
  * Pageable memory is not registered: the program may free it, and get other pages at the same address, at any time.
  */

@@ -157,8 +157,7 @@ struct cuda_notice {
     void *arg;
 };
 
-/* Freed with the device only: others may look at it longer than it is used. Its counters go on when it is used again.
- */
+/* Freed with the device only: others may look at it longer than it is used. Its counters go on when it is used anew. */
 struct cuda_stream {
     struct cuda_device *device;
     struct driver_stream *handle;
@@ -243,8 +242,9 @@ static inline struct driver_context *weir__cuda_context(const struct cuda_device
     return atomic_load_explicit(&device->context, memory_order_acquire); /* pairs with the release in context.c */
 }
 
-/* ---- context.c: the device's primary context is current between enter and leave, and what was current is so again
- * ---- */
+/* ---- context.c ---- */
+
+/* The device's primary context is current between enter and leave; then what was current is so again. */
 struct cuda_guard {
     bool pushed;
 };

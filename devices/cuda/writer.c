@@ -4,8 +4,7 @@
  * Which memory of the host work may still write that a stream's next work is ordered behind. A copy to the device from
  * pageable memory may read it at the call only if nothing of that is there; else it reads in stream order. A stream
  * knows the ranges of its own copies to the host; of what other streams or functions do it only knows that there is
- * something
- * (.opaque). All of it is forgotten when the position is seen done. Stream calls alone use this.
+ * something (.opaque). All of it is forgotten when the position is seen done. Stream calls alone use this.
  */
 #include "internal.h"
 

@@ -215,18 +215,18 @@ int emulator__cuFuncGetAttribute(int *value, int attribute, void *handle)
     if (!value) return CUDA_INVALID_VALUE;
     if (!function) return code;
     switch (attribute) {
-    case 0:
+    case 0: /* threads per block */
         *value = 1024;
-        return 0; /* threads per block */
-    case 1:       /* shared bytes, constant bytes */
+        return 0;
+    case 1: /* shared, constant and local bytes */
     case 2:
     case 3:
         *value = 0;
-        return 0; /* local bytes */
-    case 4:
+        return 0;
+    case 4: /* registers */
         *value = 32;
-        return 0; /* registers */
-    case 5:       /* PTX and binary version */
+        return 0;
+    case 5: /* PTX and binary version */
     case 6:
         *value = 90;
         return 0;
