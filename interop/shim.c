@@ -71,7 +71,6 @@ struct settling {
     bool (*done)(void *arg);
     void *arg;
     uint32_t opened;
-    bool elsewhere; /* what is waited for may be another generating task's */
 };
 
 static bool has_news(void *arg)
@@ -102,14 +101,14 @@ static enum weir__record_wait reason(bool (*done)(void *arg))
  * Wait until @done, or as long as libomp has nothing that only this thread can run: sleep until device work completes,
  * a gate opens or, if there may be tasks of the host, a little while has passed, and run what libomp has ready.
  * libomp's own wait, which follows, then has little left to spin for. In a team of one thread libomp runs tasks in its
- * waits only.
+ * waits only. @elsewhere: what is waited for may be another generating task's.
  */
 static void settle(struct weir__siblings *siblings, struct weir__abi_ident *where, int32_t gtid,
                    bool (*done)(void *arg), void *arg, bool elsewhere)
 {
     const struct weir__libomp *libomp = weir__libomp();
     bool alone = libomp->num_threads() == 1;
-    struct settling settling = {siblings, done, arg, 0, elsewhere};
+    struct settling settling = {siblings, done, arg, 0};
     if (done(arg)) return;
     uint64_t began = weir__trace_now();
     weir__count(&weir__runtime_thread()->counts.waits);
