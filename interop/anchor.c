@@ -95,14 +95,16 @@ bool weir__anchor_is_held(const struct weir__siblings *siblings)
     return anchor != NULL;
 }
 
-const struct weir__anchor *weir__anchor_outer(const struct weir__anchor *anchor)
-{
-    return anchor->outer;
-}
-
 bool weir__anchor_is_idle(const struct weir__anchor *anchor)
 {
     return atomic_load_explicit(&anchor->word, memory_order_acquire) < TASK; /* pairs with the release in drop() */
+}
+
+bool weir__anchor_all_idle(const struct weir__siblings *siblings)
+{
+    const struct weir__anchor *anchor = siblings->anchor;
+    while (anchor && weir__anchor_is_idle(anchor)) anchor = anchor->outer;
+    return !anchor;
 }
 
 void weir__anchor_push(struct weir__siblings *siblings)

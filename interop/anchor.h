@@ -25,8 +25,8 @@ struct weir__anchor *weir__anchor_add(struct weir__siblings *siblings, struct we
 void weir__anchor_drop(struct weir__anchor *anchor);
 /* Are all of them complete? The generating thread. */
 bool weir__anchor_is_idle(const struct weir__anchor *anchor);
-/* That of the taskgroup around this one's, NULL: none. The generating thread. */
-const struct weir__anchor *weir__anchor_outer(const struct weir__anchor *anchor);
+/* Are those of all its taskgroups? The generating thread. */
+bool weir__anchor_all_idle(const struct weir__siblings *siblings);
 
 /* The generating task is about to wait in libomp for the tasks of its innermost taskgroup, or of @all, or ends: nothing
  * is held. The generating thread. */

@@ -138,9 +138,8 @@ void weir__shim_settle(struct weir__abi_ident *where, int32_t gtid)
 static bool has_ended(void *arg)
 {
     const struct weir__siblings *siblings = arg;
-    for (const struct weir__anchor *anchor = siblings->anchor; anchor; anchor = weir__anchor_outer(anchor))
-        if (!weir__anchor_is_idle(anchor)) return false;
-    return !atomic_load_explicit(&siblings->closed, memory_order_acquire); /* pairs with complete() in host_task.c */
+    /* Acquire: pairs with complete() in host_task.c. */
+    return weir__anchor_all_idle(siblings) && !atomic_load_explicit(&siblings->closed, memory_order_acquire);
 }
 
 void weir__shim_end_task(int32_t gtid, bool is_tied)
