@@ -31,8 +31,7 @@ WEIR__EXPORT void __tgt_interop_init(struct weir__abi_ident *where, int32_t gtid
     }
     if (weir__interop_create(device, (enum weir__interop_type)type, 0, NULL, &object)) return;
     if (weir__interop_order(object, WEIR__INTEROP_INIT, where, gtid, n, depends, nowait)) {
-        weir__interop_bury(object);
-        weir__interop_release(object);
+        weir__interop_end(object);
         return;
     }
     *variable = object;
@@ -79,8 +78,7 @@ WEIR__EXPORT void __tgt_interop_destroy(struct weir__abi_ident *where, int32_t g
     *variable = NULL;
     if (!object) return;
     order(object, WEIR__INTEROP_DESTROY, where, gtid, n, depends, nowait);
-    weir__interop_bury(object);
-    weir__interop_release(object);
+    weir__interop_end(object);
 }
 
 WEIR__EXPORT void __kmpc_interop_init(struct weir__abi_ident *where, int32_t gtid, void **variable, int32_t type,
@@ -158,8 +156,7 @@ WEIR__EXPORT struct weir__interop *__tgt_interop_get(struct weir__abi_ident *whe
     if (rc) return NULL;
     if (!order_pack(object, WEIR__INTEROP_INIT, where, context, pack)) return object;
     if (implicit) return NULL; /* it stays its thread's */
-    weir__interop_bury(object);
-    weir__interop_release(object);
+    weir__interop_end(object);
     return NULL;
 }
 
@@ -178,8 +175,7 @@ WEIR__EXPORT int __tgt_interop_release(struct weir__abi_ident *where, struct wei
     if (!object || weir__runtime_is_child()) return -1;
     if (object->owner >= 0) return order_pack(object, WEIR__INTEROP_USE, where, context, pack) ? -1 : 0;
     int rc = order_pack(object, WEIR__INTEROP_DESTROY, where, context, pack);
-    weir__interop_bury(object);
-    weir__interop_release(object);
+    weir__interop_end(object);
     return rc ? -1 : 0;
 }
 

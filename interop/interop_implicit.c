@@ -38,8 +38,7 @@ int weir__interop_implicit_get(int32_t gtid, int64_t device, enum weir__interop_
     }
     pthread_mutex_unlock(&all.lock);
     if (object != wanted) {
-        weir__interop_bury(wanted);
-        weir__interop_release(wanted);
+        weir__interop_end(wanted);
     }
     if (type == WEIR__INTEROP_TARGETSYNC && (rc = weir__interop_need_stream(object))) return rc;
     object->is_dirty = true;

@@ -146,8 +146,7 @@ int weir__interop_create(int64_t device, enum weir__interop_type type, int32_t n
     atomic_store_explicit(&object->native_stream, NULL, memory_order_relaxed);
     atomic_store_explicit(&object->is_live, true, memory_order_relaxed);
     if (type == WEIR__INTEROP_TARGETSYNC && (rc = weir__interop_need_stream(object))) {
-        weir__interop_bury(object);
-        weir__interop_release(object);
+        weir__interop_end(object);
         return rc;
     }
     *object_out = object;
@@ -186,12 +185,6 @@ int weir__interop_need_stream(struct weir__interop *object)
 
 /* ---- the end ---- */
 
-void weir__interop_bury(struct weir__interop *object)
-{
-    /* Relaxed: whoever asks a destroyed object is wrong anyway. */
-    atomic_store_explicit(&object->is_live, false, memory_order_relaxed);
-}
-
 void weir__interop_retain(struct weir__interop *object)
 {
     atomic_fetch_add_explicit(&object->users, 1, memory_order_relaxed); /* the caller has one */
@@ -217,14 +210,17 @@ void weir__interop_release(struct weir__interop *object)
     put(object);
 }
 
-bool weir__interop_is(const void *pointer)
+void weir__interop_end(struct weir__interop *object)
 {
-    const struct weir__interop *object = pointer;
-    return object && !((uintptr_t)object % _Alignof(struct weir__interop)) && object->magic == WEIR__INTEROP_MAGIC;
+    /* Relaxed: whoever asks a destroyed object is wrong anyway. */
+    atomic_store_explicit(&object->is_live, false, memory_order_relaxed);
+    weir__interop_release(object);
 }
 
 struct weir__interop *weir__interop_of(const void *pointer)
 {
     struct weir__interop *object = (struct weir__interop *)pointer;
-    return weir__interop_is(object) && atomic_load_explicit(&object->is_live, memory_order_relaxed) ? object : NULL;
+    if (!object || (uintptr_t)object % _Alignof(struct weir__interop) || object->magic != WEIR__INTEROP_MAGIC)
+        return NULL;
+    return atomic_load_explicit(&object->is_live, memory_order_relaxed) ? object : NULL;
 }

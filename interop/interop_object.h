@@ -70,7 +70,7 @@ struct weir__interop {
  * Make an object for a device.
  * @device   as the program names it; -1: the default device.
  * @prefers  prefers[nprefers], foreign runtimes, the first that the device has is taken; if none is, its first.
- * @object_out  set on success only; weir__interop_release() gives it back.
+ * @object_out  set on success only; weir__interop_end() gives it back.
  * Returns  WEIR_OK; WEIR_E_NO_DEVICE (there is none, it is the host, or nothing to interoperate with),
  *          WEIR_E_NO_MEMORY; weir__interop_reason() tells why.
  * Threads  any thread of libomp. May wait for images that another thread loads.
@@ -80,17 +80,15 @@ WEIR_MUST_CHECK int weir__interop_create(int64_t device, enum weir__interop_type
                                          struct weir__interop **object_out);
 /* See that it has a stream. WEIR_E_NO_MEMORY, WEIR_E_DEVICE, WEIR_E_BUSY (too many), WEIR_E_FORKED. Any thread. */
 WEIR_MUST_CHECK int weir__interop_need_stream(struct weir__interop *object);
-/* The program's no more: its queries say so. Its reference stays. */
-void weir__interop_bury(struct weir__interop *object);
 void weir__interop_retain(struct weir__interop *object);
 /* One reference less; the last one ends the lease: what is queued on the stream still runs. Any thread. Never blocks.
  */
 void weir__interop_release(struct weir__interop *object);
+/* The program's no more: its queries say so, and its reference is gone. As release(). */
+void weir__interop_end(struct weir__interop *object);
 
 /* The object that a program's pointer names. NULL: none, or none that lives. Never crashes for what was once one. */
 struct weir__interop *weir__interop_of(const void *pointer);
-/* …also one that is destroyed. */
-bool weir__interop_is(const void *pointer);
 
 /* The calling thread's newest failure with an interop construct or query, or NULL; and say it. */
 const char *weir__interop_reason(void);

@@ -236,8 +236,7 @@ static void foreign(struct generator *g, int c, bool writes)
         DONE(weir_host_enqueue(atomic_load(&(*object)->native_stream), run, work_on(g, c, writes)));
     DONE(weir__interop_order(*object, last, NULL, 0, 1, &depend, draw(g, 6) != 0));
     if (last == WEIR__INTEROP_USE) return;
-    weir__interop_bury(*object);
-    weir__interop_release(*object);
+    weir__interop_end(*object);
     *object = NULL;
 }
 
@@ -272,8 +271,7 @@ static void *generate(void *arg)
     for (int i = 0; i < OBJECTS; i++) {
         if (!g->object[i]) continue;
         construct(g, g->object[i], WEIR__INTEROP_DESTROY, 0, false);
-        weir__interop_bury(g->object[i]);
-        weir__interop_release(g->object[i]);
+        weir__interop_end(g->object[i]);
         g->object[i] = NULL;
     }
     DONE(weir_scope_destroy(g->siblings.scope));
