@@ -48,10 +48,10 @@ static struct weir__interop *named(void *const *variable, int32_t device, const 
         return NULL;
     }
     /* Compilers send -1 for "not said". What the object is on counts; nothing is left out because of the mistake. */
-    if (device != -1 && device != object->device_num) {
+    if (device != -1 && device != object->target->number) {
         (void)weir__interop_fail(WEIR_E_INVALID, "interop %s: the object is on device %d, not on %d", directive,
-                                 object->device_num, device);
-        weir__warn("interop %s: the object is on device %d, not on %d", directive, object->device_num, device);
+                                 object->target->number, device);
+        weir__warn("interop %s: the object is on device %d, not on %d", directive, object->target->number, device);
     }
     return object;
 }

@@ -136,8 +136,6 @@ int weir__interop_create(int64_t device, enum weir__interop_type type, int32_t n
     object->target = target;
     object->native = native;
     object->type = type;
-    object->device_num = target->number;
-    object->context = weir__runtime_peek()->context;
     object->owner = -1;
     object->is_dirty = object->is_last_late = false;
     /* Relaxed: the program's pointer publishes them. */

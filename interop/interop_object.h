@@ -45,8 +45,6 @@ struct weir__interop {
     struct weir__target *target;
     const struct weir__native *native; /* of the foreign runtime that it speaks to */
     enum weir__interop_type type;
-    int device_num;
-    struct weir_context *context;
 
     /* Who asks for the first time makes the lease; afterwards, and all else below, constructs only, one at a time. */
     pthread_mutex_t lock;

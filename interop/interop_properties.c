@@ -9,7 +9,7 @@
 #include <exec/work.h>
 
 #include "interop/interop_object.h"
-#include "interop/runtime.h" /* struct weir__target */
+#include "interop/runtime.h"
 
 /* ---- the table ---- */
 
@@ -48,7 +48,7 @@ static struct value native(struct weir__interop *object, const struct weir__nati
     case WEIR__NATIVE_DEVICE:
         return (struct value){true, WEIR__INTEROP_POINTER, of->type, (intptr_t)device};
     case WEIR__NATIVE_CONTEXT:
-        return (struct value){true, WEIR__INTEROP_POINTER, of->type, (intptr_t)object->context};
+        return (struct value){true, WEIR__INTEROP_POINTER, of->type, (intptr_t)weir__runtime_peek()->context};
     case WEIR__NATIVE_NONE:
         break;
     }
@@ -79,7 +79,7 @@ static struct value read_vendor_name(struct weir__interop *object)
 
 static struct value read_device_num(struct weir__interop *object)
 {
-    return number("int", object->device_num);
+    return number("int", object->target->number);
 }
 
 static struct value read_platform(struct weir__interop *object)
