@@ -20,6 +20,16 @@
 
 /* ---- the directive, in the style of OpenMP 5.1 ---- */
 
+/* Without a stream for it the dependences cannot be kept by a task: the host keeps them. After init there is no object
+ * then. */
+static int order(struct weir__interop *object, enum weir__interop_action action, struct weir__abi_ident *where,
+                 int32_t gtid, int32_t n, const struct weir__abi_depend *depends, bool nowait)
+{
+    int rc = weir__interop_order(object, action, where, gtid, n, depends, nowait);
+    if (rc && action != WEIR__INTEROP_INIT) weir__shim_wait_for(where, gtid, n, depends, NULL);
+    return rc;
+}
+
 WEIR__EXPORT void __tgt_interop_init(struct weir__abi_ident *where, int32_t gtid, void **variable, int32_t type,
                                      int32_t device, int32_t n, struct weir__abi_depend *depends, int32_t nowait)
 {
@@ -30,7 +40,7 @@ WEIR__EXPORT void __tgt_interop_init(struct weir__abi_ident *where, int32_t gtid
         return;
     }
     if (weir__interop_create(device, (enum weir__interop_type)type, 0, NULL, &object)) return;
-    if (weir__interop_order(object, WEIR__INTEROP_INIT, where, gtid, n, depends, nowait)) {
+    if (order(object, WEIR__INTEROP_INIT, where, gtid, n, depends, nowait)) {
         weir__interop_end(object);
         return;
     }
@@ -44,31 +54,23 @@ static struct weir__interop *named(void *const *variable, int32_t device, const 
     if (!*variable || weir__runtime_is_child()) return NULL;
     if (!object) {
         (void)weir__interop_fail(WEIR_E_INVALID, "interop %s: the variable names no object", directive);
-        weir__warn("interop %s: the variable names no object", directive);
+        weir__warn("%s", weir__interop_reason());
         return NULL;
     }
     /* Compilers send -1 for "not said". What the object is on counts; nothing is left out because of the mistake. */
     if (device != -1 && device != object->target->number) {
         (void)weir__interop_fail(WEIR_E_INVALID, "interop %s: the object is on device %d, not on %d", directive,
                                  object->target->number, device);
-        weir__warn("interop %s: the object is on device %d, not on %d", directive, object->target->number, device);
+        weir__warn("%s", weir__interop_reason());
     }
     return object;
-}
-
-/* Without a stream for it the dependences cannot be kept by a task: the host keeps them. */
-static void order(struct weir__interop *object, enum weir__interop_action action, struct weir__abi_ident *where,
-                  int32_t gtid, int32_t n, const struct weir__abi_depend *depends, bool nowait)
-{
-    if (weir__interop_order(object, action, where, gtid, n, depends, nowait))
-        weir__shim_wait_for(where, gtid, n, depends, NULL);
 }
 
 WEIR__EXPORT void __tgt_interop_use(struct weir__abi_ident *where, int32_t gtid, void **variable, int32_t device,
                                     int32_t n, struct weir__abi_depend *depends, int32_t nowait)
 {
     struct weir__interop *object = named(variable, device, "use");
-    if (object) order(object, WEIR__INTEROP_USE, where, gtid, n, depends, nowait);
+    if (object) (void)order(object, WEIR__INTEROP_USE, where, gtid, n, depends, nowait);
 }
 
 WEIR__EXPORT void __tgt_interop_destroy(struct weir__abi_ident *where, int32_t gtid, void **variable, int32_t device,
@@ -77,7 +79,7 @@ WEIR__EXPORT void __tgt_interop_destroy(struct weir__abi_ident *where, int32_t g
     struct weir__interop *object = named(variable, device, "destroy");
     *variable = NULL;
     if (!object) return;
-    order(object, WEIR__INTEROP_DESTROY, where, gtid, n, depends, nowait);
+    (void)order(object, WEIR__INTEROP_DESTROY, where, gtid, n, depends, nowait);
     weir__interop_end(object);
 }
 
@@ -133,8 +135,7 @@ static int order_pack(struct weir__interop *object, enum weir__interop_action ac
 {
     int32_t n;
     struct weir__abi_depend *heap, *depends = unpack(pack, &n, &heap);
-    int rc = weir__interop_order(object, action, where, gtid_of(context), n, depends, is_nowait(context));
-    if (rc && action != WEIR__INTEROP_INIT) weir__shim_wait_for(where, gtid_of(context), n, depends, NULL);
+    int rc = order(object, action, where, gtid_of(context), n, depends, is_nowait(context));
     free(heap);
     return rc;
 }
