@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include <exec/environment.h>
+#include <exec/work.h>
 
 #include "interop/abi.h"
 #include "interop/plugin/object.h"
 
-#define OPS          (&weir__host_ops)
-#define DEVICES_MOST 254 /* as WEIR_HOST_DEVICES */
+#define OPS (&weir__host_ops)
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
 #elif defined(__aarch64__)
@@ -31,11 +31,11 @@ struct plugin_image {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void *backend;
 static int32_t ndevices;
-static struct plugin_device devices[DEVICES_MOST];
+static struct plugin_device devices[WEIR__MAX_DEVICES];
 
 static void find_devices(void)
 {
-    uint32_t wanted = weir__environment_number("WEIR_HOST_DEVICES", 4, 1, DEVICES_MOST);
+    uint32_t wanted = weir__environment_number("WEIR_HOST_DEVICES", 4, 1, WEIR__MAX_DEVICES);
     int code = weir__host_backend_create(wanted, &backend);
     if (code) {
         (void)weir__plugin_fail_backend("number_of_devices", code);
