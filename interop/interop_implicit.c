@@ -11,36 +11,46 @@ static struct {
     struct weir__interop *first;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static struct weir__interop *find_locked(int32_t gtid, const struct weir__interop *like)
+static struct weir__interop *first(void)
 {
+    pthread_mutex_lock(&all.lock);
     struct weir__interop *object = all.first;
-    while (object && (object->owner != gtid || object->target != like->target || object->native != like->native ||
-                      object->type != like->type))
+    pthread_mutex_unlock(&all.lock);
+    return object; /* .next is written before the object is in the list */
+}
+
+static struct weir__interop *find(int32_t gtid, const struct weir__target *target, const struct weir__native *native,
+                                  enum weir__interop_type type)
+{
+    struct weir__interop *object = first();
+    while (object &&
+           (object->owner != gtid || object->target != target || object->native != native || object->type != type))
         object = object->next;
     return object;
+}
+
+static void keep(struct weir__interop *object, int32_t gtid)
+{
+    object->owner = gtid;
+    pthread_mutex_lock(&all.lock);
+    object->next = all.first;
+    all.first = object;
+    pthread_mutex_unlock(&all.lock);
 }
 
 int weir__interop_implicit_get(int32_t gtid, int64_t device, enum weir__interop_type type, int32_t nprefers,
                                const struct weir__abi_interop_prefer *prefers, struct weir__interop **object_out)
 {
-    struct weir__interop *wanted;
-    /* A target object has no stream before somebody asks, so this costs little if there is one already. */
-    int rc = weir__interop_create(device, WEIR__INTEROP_TARGET, nprefers, prefers, &wanted);
+    struct weir__target *target;
+    const struct weir__native *native;
+    int rc = weir__interop_choose(device, nprefers, prefers, &target, &native);
     if (rc) return rc;
-    wanted->type = type;
-    pthread_mutex_lock(&all.lock);
-    struct weir__interop *object = find_locked(gtid, wanted);
+    struct weir__interop *object = find(gtid, target, native, type);
     if (!object) {
-        object = wanted;
-        object->owner = gtid;
-        object->next = all.first;
-        all.first = object;
+        rc = weir__interop_create(device, type, nprefers, prefers, &object);
+        if (rc) return rc;
+        keep(object, gtid);
     }
-    pthread_mutex_unlock(&all.lock);
-    if (object != wanted) {
-        weir__interop_end(wanted);
-    }
-    if (type == WEIR__INTEROP_TARGETSYNC && (rc = weir__interop_need_stream(object))) return rc;
     object->is_dirty = true;
     *object_out = object;
     return WEIR_OK;
@@ -48,10 +58,7 @@ int weir__interop_implicit_get(int32_t gtid, int64_t device, enum weir__interop_
 
 void weir__interop_implicit_sync(struct weir__abi_ident *where, int32_t gtid)
 {
-    pthread_mutex_lock(&all.lock);
-    struct weir__interop *object = all.first;
-    pthread_mutex_unlock(&all.lock);
-    for (; object; object = object->next) { /* .next is written before the object is in the list */
+    for (struct weir__interop *object = first(); object; object = object->next) {
         if (object->owner != gtid || !object->is_dirty) continue;
         object->is_dirty = false;
         int rc = weir__interop_order(object, WEIR__INTEROP_USE, where, gtid, 0, NULL, false);

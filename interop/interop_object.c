@@ -123,14 +123,23 @@ static const struct weir__native *choose(const struct weir__device_info *info, i
     return info->nnatives ? &info->natives[0] : NULL;
 }
 
+int weir__interop_choose(int64_t device, int32_t nprefers, const struct weir__abi_interop_prefer *prefers,
+                         struct weir__target **target_out, const struct weir__native **native_out)
+{
+    int rc = find_target(device, target_out);
+    if (rc) return rc;
+    *native_out = choose(weir__device_info_of((*target_out)->device), nprefers, prefers);
+    if (*native_out) return WEIR_OK;
+    return weir__interop_fail(WEIR_E_NO_DEVICE, "%s shows no handles of a foreign runtime", (*target_out)->uid);
+}
+
 int weir__interop_create(int64_t device, enum weir__interop_type type, int32_t nprefers,
                          const struct weir__abi_interop_prefer *prefers, struct weir__interop **object_out)
 {
     struct weir__target *target;
-    int rc = find_target(device, &target);
+    const struct weir__native *native;
+    int rc = weir__interop_choose(device, nprefers, prefers, &target, &native);
     if (rc) return rc;
-    const struct weir__native *native = choose(weir__device_info_of(target->device), nprefers, prefers);
-    if (!native) return weir__interop_fail(WEIR_E_NO_DEVICE, "%s shows no handles of a foreign runtime", target->uid);
     struct weir__interop *object = take_or_make();
     if (!object) return weir__interop_fail(WEIR_E_NO_MEMORY, "no memory for an interop object on %s", target->uid);
     object->target = target;

@@ -76,6 +76,11 @@ struct weir__interop {
 WEIR_MUST_CHECK int weir__interop_create(int64_t device, enum weir__interop_type type, int32_t nprefers,
                                          const struct weir__abi_interop_prefer *prefers,
                                          struct weir__interop **object_out);
+/* The device and the foreign runtime of an object that weir__interop_create() would make. Its arguments, results and
+ * threads. */
+WEIR_MUST_CHECK int weir__interop_choose(int64_t device, int32_t nprefers,
+                                         const struct weir__abi_interop_prefer *prefers,
+                                         struct weir__target **target_out, const struct weir__native **native_out);
 /* See that it has a stream. WEIR_E_NO_MEMORY, WEIR_E_DEVICE, WEIR_E_BUSY (too many), WEIR_E_FORKED. Any thread. */
 WEIR_MUST_CHECK int weir__interop_need_stream(struct weir__interop *object);
 void weir__interop_retain(struct weir__interop *object);
