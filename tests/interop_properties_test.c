@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * Every property by every getter, of every type of object, on every kind of backend; texts; and the entries without
- * libomp around them: the executable stands in for it with the three functions below. Section numbers are those of
- * OpenMP 5.2; AD is the OpenMP Additional Definitions document.
+ * libomp around them. Section numbers are those of OpenMP 5.2; AD is the OpenMP Additional Definitions document.
  */
 #include <criterion/criterion.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <weir/host.h>
 
@@ -18,29 +13,7 @@
 #include "interop/interop_object.h"
 #include "interop/interop_properties.h"
 #include "interop/runtime.h"
-
-/* ---- libomp ---- */
-
-#define EXPORT __attribute__((visibility("default")))
-
-static int policy = 1, default_device;
-
-EXPORT int __kmpc_get_target_offload(void);
-EXPORT int __kmpc_get_target_offload(void)
-{
-    return policy;
-}
-EXPORT int32_t __kmpc_global_thread_num(void *where);
-EXPORT int32_t __kmpc_global_thread_num(void *where)
-{
-    (void)where;
-    return 0;
-}
-EXPORT int omp_get_default_device(void);
-EXPORT int omp_get_default_device(void)
-{
-    return default_device;
-}
+#include "interop_alone.h"
 
 /* ---- devices: the CPU device, and others as their backends would describe them ---- */
 
@@ -50,12 +23,7 @@ static struct weir__abi_descriptor descriptor = {1, &image, &no_entry, &no_entry
 
 static void devices_make(void)
 {
-    struct stat status;
-    int fd = open(INTEROP_IMAGE, O_RDONLY);
-    cr_assert(fd >= 0 && !fstat(fd, &status));
-    char *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    cr_assert(bytes != MAP_FAILED);
-    image = (struct weir__abi_image){bytes, bytes + status.st_size, &no_entry, &no_entry};
+    image = image_map(&no_entry, 0);
     __tgt_register_lib(&descriptor);
     cr_assert_eq(omp_get_num_devices(), 4);
 }

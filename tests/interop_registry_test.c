@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * Registration, lazy loading, removal and launches by hand-made tables, on the CPU device. The executable stands in for
- * libomp with the three functions below; each test is a process of its own.
+ * Registration, lazy loading, removal and launches by hand-made tables, on the CPU device, without libomp. Each test is
+ * a process of its own.
  */
 #include <criterion/criterion.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "interop/abi.h"
@@ -17,29 +14,7 @@
 #include "interop/kernels.h"
 #include "interop/registry.h"
 #include "interop/runtime.h"
-
-/* ---- libomp ---- */
-
-#define EXPORT __attribute__((visibility("default")))
-
-static int policy = 1, default_device;
-
-EXPORT int __kmpc_get_target_offload(void);
-EXPORT int __kmpc_get_target_offload(void)
-{
-    return policy;
-}
-EXPORT int32_t __kmpc_global_thread_num(void *where);
-EXPORT int32_t __kmpc_global_thread_num(void *where)
-{
-    (void)where;
-    return 0;
-}
-EXPORT int omp_get_default_device(void);
-EXPORT int omp_get_default_device(void)
-{
-    return default_device;
-}
+#include "interop_alone.h"
 
 /* ---- a library with target code ---- */
 
@@ -66,12 +41,7 @@ static struct weir__abi_descriptor descriptor = {1, &image, entries, entries + N
 
 static void library_make(void)
 {
-    struct stat status;
-    int fd = open(INTEROP_IMAGE, O_RDONLY);
-    cr_assert(fd >= 0 && !fstat(fd, &status));
-    char *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    cr_assert(bytes != MAP_FAILED);
-    image = (struct weir__abi_image){bytes, bytes + status.st_size, entries, entries + NENTRIES};
+    image = image_map(entries, NENTRIES);
     entries[6].address = (void *)(uintptr_t)function;
 }
 
