@@ -15,7 +15,7 @@
 enum { CELLS = 6, STEPS = 120, OBJECTS = 4, MOST_WORK = 3, INIT = 0, USE, DESTROY };
 
 struct step {
-    unsigned id, z, seen[MOST_WORK + 1], want[MOST_WORK + 1];
+    unsigned seen[MOST_WORK + 1], want[MOST_WORK + 1];
     struct foreign work[MOST_WORK];
 };
 
@@ -59,25 +59,10 @@ static void construct(omp_interop_t *object, int device, int action, int kind, i
 /* An OpenMP task on one cell. */
 static void task(struct graph *g, struct step *s, int c, int kind, int host)
 {
-    uintptr_t at = (uintptr_t)&g->cell[c], seen = (uintptr_t)&s->seen[0];
-    unsigned *cell = &g->cell[c], id = s->id = ++g->ids, z = s->z = draw();
+    unsigned id = ++g->ids, z = draw();
     int device = (int)(draw() % (unsigned)(omp_get_num_devices() ? omp_get_num_devices() : 1));
     model(&g->want[c], kind, id, &s->want[0]);
-    if (host) {
-        if (kind == IN) {
-#pragma omp task depend(in : cell[0])
-            touch(at, IN, id, z, seen);
-        } else {
-#pragma omp task depend(inout : cell[0])
-            touch(at, kind, id, z, seen);
-        }
-    } else if (kind == IN) {
-#pragma omp target nowait depend(in : cell[0]) device(device)
-        touch(at, IN, id, z, seen);
-    } else {
-#pragma omp target nowait depend(inout : cell[0]) device(device)
-        touch(at, kind, id, z, seen);
-    }
+    touch_in_task(&g->cell[c], kind, id, z, &s->seen[0], host ? HOST : device);
 }
 
 static void foreign(struct graph *g, struct step *s, omp_interop_t object, int c, int kind, int n)

@@ -72,6 +72,26 @@ static inline void touch(uintptr_t at, int kind, unsigned id, unsigned z, uintpt
 }
 #pragma omp end declare target
 
+/* A task that touches the cell, with the dependence for it: in, else inout. @device HOST: one of the host. */
+enum { HOST = -1 };
+static inline void touch_in_task(unsigned *cell, int kind, unsigned id, unsigned z, unsigned *seen, int device)
+{
+    uintptr_t at = (uintptr_t)cell, to = (uintptr_t)seen;
+    if (device == HOST && kind == IN) {
+#pragma omp task depend(in : cell[0]) firstprivate(at, id, z, to)
+        touch(at, IN, id, z, to);
+    } else if (device == HOST) {
+#pragma omp task depend(inout : cell[0]) firstprivate(at, kind, id, z, to)
+        touch(at, kind, id, z, to);
+    } else if (kind == IN) {
+#pragma omp target nowait depend(in : cell[0]) device(device)
+        touch(at, IN, id, z, to);
+    } else {
+#pragma omp target nowait depend(inout : cell[0]) device(device)
+        touch(at, kind, id, z, to);
+    }
+}
+
 static inline void model(unsigned *cell, int kind, unsigned id, unsigned *seen)
 {
     if (kind == IN) *seen = *cell;

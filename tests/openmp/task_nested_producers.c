@@ -26,22 +26,8 @@ static void produce(struct producer *me, int salt)
         unsigned id = (unsigned)(salt + i), z = draw();
         int c = (int)(draw() % CELLS), kind = draw() % 3 ? INOUT : IN,
             device = devices ? (int)(draw() % 4) % devices : 0;
-        unsigned *cell = &me->cell[c], *seen = &me->seen[i];
-        uintptr_t at = (uintptr_t)cell, to = (uintptr_t)seen;
         model(&me->want[c], kind, id, &me->want_seen[i]);
-        if (i % 7 == 5 && kind == IN) {
-#pragma omp task depend(in : cell[0]) firstprivate(at, id, z, to)
-            touch(at, IN, id, z, to);
-        } else if (i % 7 == 5) {
-#pragma omp task depend(inout : cell[0]) firstprivate(at, id, z, to)
-            touch(at, INOUT, id, z, to);
-        } else if (kind == IN) {
-#pragma omp target nowait depend(in : cell[0]) device(device)
-            touch(at, IN, id, z, to);
-        } else {
-#pragma omp target nowait depend(inout : cell[0]) device(device)
-            touch(at, INOUT, id, z, to);
-        }
+        touch_in_task(&me->cell[c], kind, id, z, &me->seen[i], i % 7 == 5 ? HOST : device);
     }
 }
 
