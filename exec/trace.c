@@ -210,9 +210,9 @@ void weir__trace_open(const struct weir_task *task, const struct weir__stream *s
                       const struct weir__clock_candidate *candidates, uint64_t edges, bool late)
 {
     struct cursor cursor = cursor_of(task);
-    uint64_t point = point_next(&cursor), ended = weir__record_now(), began = ended;
+    uint64_t point = point_next(&cursor), began = weir__record_writer ? weir__record_writer->began : 0;
     size_t n = 0;
-    if (weir__record_writer && weir__record_writer->began) began = weir__record_writer->began;
+    if (!began) began = weir__record_now();
     if (weir__record_writer) weir__record_writer->began = 0;
     for (uint64_t sum = 0; sum < edges; n++) sum += candidates[n].edges;
     if (!stream->traced) note_stream((struct weir__stream *)stream); /* the lessee's own */
@@ -223,15 +223,14 @@ void weir__trace_open(const struct weir_task *task, const struct weir__stream *s
             pairs[m++] = point;
             pairs[m++] = how_of(task, point, candidates, n);
         }
-        uint64_t *at = weir__record_claim(4 + m);
+        uint64_t *at = weir__record_claim(3 + m);
         if (!at) return;
-        weir__record_head(at, WEIR__RECORD_OPEN, 4 + m, stream->device->context->number,
+        weir__record_head(at, WEIR__RECORD_OPEN, 3 + m, stream->device->context->number,
                           stream->id | (late ? WEIR__RECORD_LATE : 0));
         at[1] = task->node.id;
         at[2] = began;
-        at[3] = ended;
-        words(at + 4, pairs, m);
-        weir__record_commit(4 + m);
+        words(at + 3, pairs, m);
+        weir__record_commit(3 + m);
     } while (point);
 }
 
@@ -273,7 +272,7 @@ void weir__trace_fallback(enum weir__record_fallback why, const struct weir_task
 
 void weir__trace_ran(const struct weir_task *task, uint64_t began)
 {
-    PUT(WEIR__RECORD_RUN, 1, 0, task->node.id, began, weir__record_now());
+    PUT(WEIR__RECORD_RUN, 0, 0, task->node.id, began, weir__record_now());
 }
 
 void weir__trace_label(const struct weir_task *task, const char *name, const char *place)

@@ -91,7 +91,6 @@ static void add_edge(struct finder *finder, uint32_t from, uint32_t from_kind)
                                       .to = finder->task,
                                       .by = WEIR__NONE,
                                       .address = finder->access->address,
-                                      .bytes = finder->access->bytes,
                                       .how = WEIR__HOW_OPEN,
                                       .kind = (uint8_t)edge_kind(from_kind, finder->access->kind)};
     to->nedges++;

@@ -21,8 +21,6 @@ enum weir__edge_kind {
     WEIR__EDGE_WAW,
     WEIR__EDGE_AFTER, /* named by the program */
     WEIR__EDGE_ALL,   /* one side is omp_all_memory */
-    WEIR__EDGE_LOCK,  /* mutexinoutset: one after the other, as it came */
-    WEIR__EDGE_KINDS
 };
 
 enum weir__node_status {
@@ -41,7 +39,7 @@ struct weir__trace_edge {
     bool critical;
     uint32_t more; /* further addresses that say the same */
     uint32_t by;   /* the task whose wait covers it, NONE: its own, or none */
-    uint64_t address, bytes;
+    uint64_t address;
 };
 
 struct weir__trace_task {
@@ -57,12 +55,11 @@ struct weir__trace_task {
     uint32_t root;   /* index of the task whose failure it is, or NONE */
     uint32_t whole;  /* it is part of this task, NONE: of none */
     uint32_t stream; /* index, NONE */
-    uint32_t thread; /* index: who made it */
     uint32_t opener; /* index of the thread that issued it */
     uint32_t ran_on; /* index of a thread, NONE */
     uint32_t phase, line;
     const char *name, *file;
-    uint64_t made, open, opened, issued, begin, end, done;
+    uint64_t made, open, issued, begin, end, done;
     uint64_t point; /* 0: not issued */
     uint64_t copied;
     uint32_t ncopies;
@@ -89,7 +86,7 @@ struct weir__trace_run {
 };
 
 struct weir__trace_stretch {
-    uint32_t stream, task; /* task: NONE: behind the last one */
+    uint32_t stream;
     uint64_t position, begin, end;
 };
 

@@ -19,8 +19,10 @@ static const char *word(const char *const *words, size_t n, unsigned i)
 const char *weir__edge_kind_name(unsigned kind)
 {
     static const char *const words[] = {
-        NULL,         "read after write",   "write after read", "write after write", "named by the program",
-        "all memory", "one after the other"};
+        [WEIR__EDGE_RAW] = "read after write",  [WEIR__EDGE_WAR] = "write after read",
+        [WEIR__EDGE_WAW] = "write after write", [WEIR__EDGE_AFTER] = "named by the program",
+        [WEIR__EDGE_ALL] = "all memory",
+    };
     return WORD(words, kind);
 }
 
@@ -45,7 +47,6 @@ const char *weir__wait_name(unsigned why)
     static const char *const words[] = {
         [WEIR__WAIT_SCOPE] = "wait for a scope",
         [WEIR__WAIT_TASK] = "wait for a task",
-        [WEIR__WAIT_ACCESSES] = "wait for accesses",
         [WEIR__WAIT_BEGIN] = "begin behind what is not issued",
         [WEIR__WAIT_WINDOW] = "window full",
         [WEIR__WAIT_POINT] = "wait for a place on a stream",
@@ -68,7 +69,6 @@ const char *weir__fallback_name(unsigned why)
         [WEIR__FALLBACK_REDUCTION] = "handed to libomp: task reductions",
         [WEIR__FALLBACK_REFUSED] = "the device did not take it: run on the host",
         [WEIR__FALLBACK_NO_IMAGE] = "no image for the device: run on the host",
-        [WEIR__FALLBACK_NO_WAIT] = "devices that cannot wait for each other",
         [WEIR__FALLBACK_WINDOW] = "window exceeded: nothing in flight was sure to finish",
         [WEIR__FALLBACK_NO_NOTICE] = "no notice from the device: polled",
     };

@@ -41,9 +41,8 @@
 
 /* Word 0 of a record: kind, number of words, .a and .b. What the other words are stands behind each kind. */
 enum weir__record_kind {
-    WEIR__RECORD_THREAD = 1,  /* a = 1: of weir's own; b: system's number; [16 bytes of name] */
+    WEIR__RECORD_THREAD = 1,  /* b: system's number; [16 bytes of name] */
     WEIR__RECORD_STRING_TEXT, /* a: bytes; b: number; the text */
-    WEIR__RECORD_CONTEXT,     /* a: context; [ticks] */
     WEIR__RECORD_STREAM,      /* a: context; b: stream; [device | domain << 32] [name of the device] */
     WEIR__RECORD_SCOPE,       /* a: context; b: scope; [1: by ranges] */
     /* a: kind | enum weir__record_task | device << 8; b: scope; [id] [ticks] [function]
@@ -52,11 +51,11 @@ enum weir__record_kind {
     WEIR__RECORD_TASK,
     WEIR__RECORD_ACCESSES, /* of the task recorded before on this thread: more of them */
     WEIR__RECORD_FORGET, /* b: scope; [ticks]: failures are told, later tasks have no predecessors among earlier ones */
-    /* a: context; b: stream | WEIR__RECORD_LATE; [id] [begin] [end]
+    /* a: context; b: stream | WEIR__RECORD_LATE; [id] [begin]
      * then two words a predecessor: its point, enum weir__record_how << 60 | point of the wait that implies it */
     WEIR__RECORD_OPEN,
     WEIR__RECORD_ISSUED,  /* a: context; [id] [ticks] [point] */
-    WEIR__RECORD_RUN,     /* a = 1: by another runtime; [id] [begin] [end] */
+    WEIR__RECORD_RUN,     /* [id] [begin] [end] */
     WEIR__RECORD_STRETCH, /* a: context; b: stream; [position] [begin, 0: not known] [end] */
     WEIR__RECORD_DONE,    /* b: status; [id] [ticks] [id of the origin] */
     WEIR__RECORD_WAIT,    /* a: enum weir__record_wait; b: scope, 0: none; [id of a task, or 0] [begin] [end] [place, 0]
@@ -64,7 +63,6 @@ enum weir__record_kind {
     WEIR__RECORD_FALLBACK, /* a: enum weir__record_fallback; [id of a task, or 0] [ticks] [place, 0] */
     WEIR__RECORD_COPY,     /* a: enum weir__copy_kind, 0: fill; [id] [ticks] [bytes] */
     WEIR__RECORD_LABEL,    /* [id] [name, place] */
-    WEIR__RECORD_TOKEN,    /* [id] [token]: the task is a part of what has the token */
     WEIR__RECORD_MEMORY,   /* [address] [bytes] [name, 0] */
     WEIR__RECORD_KINDS
 };
@@ -106,7 +104,6 @@ enum weir__record_how {
 enum weir__record_wait {
     WEIR__WAIT_SCOPE = 1,
     WEIR__WAIT_TASK,
-    WEIR__WAIT_ACCESSES,
     WEIR__WAIT_BEGIN,
     WEIR__WAIT_WINDOW,
     WEIR__WAIT_POINT,
@@ -126,7 +123,6 @@ enum weir__record_fallback {
     WEIR__FALLBACK_REDUCTION,
     WEIR__FALLBACK_REFUSED,
     WEIR__FALLBACK_NO_IMAGE,
-    WEIR__FALLBACK_NO_WAIT,
     WEIR__FALLBACK_WINDOW,
     WEIR__FALLBACK_NO_NOTICE,
     WEIR__FALLBACK_KINDS

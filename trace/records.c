@@ -161,9 +161,8 @@ static void on_task(struct pass *pass, const uint64_t *at, const uint64_t *end, 
     task->inner = task->kind == WEIR__TRACE_FENCE || task->kind == WEIR__TRACE_EMPTY;
     task->status = WEIR__NODE_WAITING;
     task->root = task->whole = task->stream = task->ran_on = task->before = WEIR__NONE;
-    task->thread = pass->thread;
     task->made = ns(pass, at[2]);
-    task->open = task->opened = task->issued = task->begin = task->end = task->done = WEIR__NEVER;
+    task->open = task->issued = task->begin = task->end = task->done = WEIR__NEVER;
     if (a & WEIR__RECORD_TASK_NAME) {
         task->name = text_of(pass->trace, next[0] >> 32);
         task->file = text_of(pass->trace, next[0] & UINT32_MAX);
@@ -204,13 +203,12 @@ static void on_open(struct pass *pass, const uint64_t *at, const uint64_t *end, 
     if (!task) return;
     if (task->open == WEIR__NEVER) {
         task->open = ns(pass, at[2]);
-        task->opened = ns(pass, at[3]);
         task->opener = pass->thread;
         task->late = (b & WEIR__RECORD_LATE) != 0;
         task->first_point = (uint32_t)pass->trace->npoints;
         task->stream = weir__map_get(&pass->trace->index->streams, stream_key(a, b & ~WEIR__RECORD_LATE), WEIR__NONE);
     }
-    for (at += 4; at + 1 < end; at += 2) {
+    for (at += 3; at + 1 < end; at += 2) {
         struct weir__trace_point *point = MORE(points);
         note(pass, point);
         if (!point) return;
@@ -249,7 +247,7 @@ static void on_stretch(struct pass *pass, const uint64_t *at, unsigned a, uint32
     note(pass, stretch);
     if (!stretch) return;
     *stretch = (struct weir__trace_stretch){weir__map_get(&pass->trace->index->streams, stream_key(a, b), WEIR__NONE),
-                                            WEIR__NONE, at[1], at[2] ? ns(pass, at[2]) : WEIR__NEVER, ns(pass, at[3])};
+                                            at[1], at[2] ? ns(pass, at[2]) : WEIR__NEVER, ns(pass, at[3])};
     if (stretch->stream == WEIR__NONE) pass->trace->nstretches--;
 }
 
@@ -362,11 +360,6 @@ static void tell_tasks(struct pass *pass, const uint64_t *at, unsigned kind, uns
     case WEIR__RECORD_FORGET:
         on_forget(pass, at, b);
         break;
-    case WEIR__RECORD_TOKEN: {
-        struct weir__trace_task *task = task_of(pass, at[1]);
-        if (task) task->token = at[2];
-        break;
-    }
     default:
         break;
     }

@@ -83,11 +83,10 @@ static void device_times(struct weir__trace *trace)
         struct weir__trace_task *task = &trace->tasks[places[i].task];
         bool first = i == 0 || places[i - 1].stream != places[i].stream;
         for (; s < trace->nstretches; s++) {
-            struct weir__trace_stretch *stretch = &trace->stretches[s];
+            const struct weir__trace_stretch *stretch = &trace->stretches[s];
             if (stretch->stream > places[i].stream) break;
             if (stretch->stream == places[i].stream && stretch->position > places[i].position) break;
             if (stretch->stream < places[i].stream) continue;
-            stretch->task = places[i].task;
             widen(task, stretch->begin, stretch->end);
         }
         if (task->end != WEIR__NEVER && task->begin == WEIR__NEVER) {
