@@ -62,13 +62,16 @@ static struct place *places_of(const struct weir__trace *trace, size_t *n_out)
     return places;
 }
 
-/* Without a clock of the device: it was complete when somebody saw it, and did not begin before the one before it
- * ended. */
+/* What the clock of the device does not say: it was complete when somebody saw it, and did not begin before the one
+ * before it ended, at @before. */
 static void estimate(struct weir__trace_task *task, uint64_t before)
 {
-    if (task->end != WEIR__NEVER || task->done == WEIR__NEVER) return;
+    if (task->end == WEIR__NEVER)
+        task->end = task->done;
+    else if (task->begin != WEIR__NEVER)
+        return;
+    if (task->end == WEIR__NEVER) return;
     task->estimated = true;
-    task->end = task->done;
     task->begin = before != WEIR__NEVER && before > task->issued ? before : task->issued;
     if (task->begin > task->end) task->begin = task->end;
 }
@@ -88,12 +91,6 @@ static void device_times(struct weir__trace *trace)
             if (stretch->stream == places[i].stream && stretch->position > places[i].position) break;
             if (stretch->stream < places[i].stream) continue;
             widen(task, stretch->begin, stretch->end);
-        }
-        if (task->end != WEIR__NEVER && task->begin == WEIR__NEVER) {
-            uint64_t before = first ? 0 : trace->tasks[places[i - 1].task].end;
-            task->estimated = true;
-            task->begin = before != WEIR__NEVER && before > task->issued ? before : task->issued;
-            if (task->begin > task->end) task->begin = task->end;
         }
         estimate(task, first ? WEIR__NEVER : trace->tasks[places[i - 1].task].end);
         if (task->status != WEIR__NODE_WAITING) continue;
