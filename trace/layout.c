@@ -49,6 +49,25 @@ static int by_target(const void *a, const void *b)
     return x->to < y->to ? -1 : x->to > y->to;
 }
 
+static bool leads_from_source(const struct weir__picture *picture, const struct weir__picture_edge *edge)
+{
+    return counts(edge) && !picture->nodes[edge->from].nfrom;
+}
+
+/* Sources lie directly above the first node that needs them, which is no source and stays where it is. */
+static void lower_sources(struct maker *maker)
+{
+    const struct weir__picture *picture = maker->picture;
+    for (size_t i = 0; i < picture->nedges; i++)
+        if (leads_from_source(picture, &picture->edges[i])) maker->spots[picture->edges[i].from].layer = UINT32_MAX;
+    for (size_t i = 0; i < picture->nedges; i++) {
+        const struct weir__picture_edge *edge = &picture->edges[i];
+        uint32_t above = maker->spots[edge->to].layer - 1;
+        if (leads_from_source(picture, edge) && above < maker->spots[edge->from].layer)
+            maker->spots[edge->from].layer = above;
+    }
+}
+
 static int find_layers(struct maker *maker)
 {
     const struct weir__picture *picture = maker->picture;
@@ -62,16 +81,7 @@ static int find_layers(struct maker *maker)
         if (maker->spots[edges[i]->to].layer < below) maker->spots[edges[i]->to].layer = below;
     }
     free(edges);
-    /* Sources lie directly above the first node that needs them. */
-    for (size_t n = picture->nnodes; n-- > 0;) {
-        if (picture->nodes[n].nfrom) continue;
-        uint32_t lowest = UINT32_MAX;
-        for (size_t i = 0; i < picture->nedges && picture->nodes[n].nto; i++)
-            if (picture->edges[i].from == n && counts(&picture->edges[i]) &&
-                maker->spots[picture->edges[i].to].layer < lowest)
-                lowest = maker->spots[picture->edges[i].to].layer;
-        if (lowest != UINT32_MAX && lowest) maker->spots[n].layer = lowest - 1;
-    }
+    lower_sources(maker);
     for (size_t n = 0; n < picture->nnodes; n++)
         if (maker->spots[n].layer >= maker->nlayers) maker->nlayers = maker->spots[n].layer + 1;
     return WEIR_OK;

@@ -78,7 +78,6 @@ static int make_edges(struct weir__picture *picture, struct weir__map *map, cons
             if (!more) return WEIR_E_NO_MEMORY;
             slot->value = (uint32_t)picture->nedges - 1;
             *more = (struct weir__picture_edge){.from = from, .to = to, .edge = i};
-            picture->nodes[from].nto++;
             picture->nodes[to].nfrom++;
         }
         struct weir__picture_edge *drawn = &picture->edges[slot->value];

@@ -18,7 +18,7 @@ struct weir__picture_node {
     bool critical;
     uint64_t total_ns, shortest_ns, longest_ns; /* of those that ran */
     uint32_t phase;
-    uint32_t nfrom, nto; /* edges */
+    uint32_t nfrom; /* edges that lead to it */
 };
 
 struct weir__picture_edge {
