@@ -155,23 +155,18 @@ static int make_order(struct maker *maker)
     if (!maker->order || !maker->first || !maker->pool) return WEIR_E_NO_MEMORY;
     for (size_t i = 0; i < maker->nspots; i++) maker->first[maker->spots[i].layer + 1]++;
     for (uint32_t layer = 0; layer < maker->nlayers; layer++) maker->first[layer + 1] += maker->first[layer];
-    for (size_t i = 0; i < maker->nspots; i++) {
-        struct spot *spot = &maker->spots[i];
-        maker->order[maker->first[spot->layer] + spot->order] = 0; /* filled below */
-    }
     uint32_t *next = (uint32_t *)maker->pool;
     memcpy(next, maker->first, (maker->nlayers + 1u) * sizeof *next);
     for (uint32_t i = 0; i < maker->nspots; i++) maker->order[next[maker->spots[i].layer]++] = i;
     return WEIR_OK;
 }
 
-static _Thread_local const struct spot *sorted; /* for the comparison: one thread sorts at a time */
-
-static int by_wanted(const void *a, const void *b)
+static int by_wanted(const void *a, const void *b, void *spots)
 {
+    const struct spot *spot = spots;
     uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-    if (sorted[i].wanted != sorted[j].wanted) return sorted[i].wanted < sorted[j].wanted ? -1 : 1;
-    return sorted[i].order < sorted[j].order ? -1 : sorted[i].order > sorted[j].order;
+    if (spot[i].wanted != spot[j].wanted) return spot[i].wanted < spot[j].wanted ? -1 : 1;
+    return spot[i].order < spot[j].order ? -1 : spot[i].order > spot[j].order;
 }
 
 /* The middle of the neighbours on one side; without any, where it is. */
@@ -215,10 +210,7 @@ static void sweep(struct maker *maker, bool down, bool reorder)
         uint32_t layer = down ? k : maker->nlayers - 1 - k, first = maker->first[layer],
                  n = maker->first[layer + 1] - first;
         for (uint32_t i = 0; i < n; i++) want(maker, &maker->spots[maker->order[first + i]], down);
-        if (reorder) {
-            sorted = maker->spots;
-            qsort(maker->order + first, n, sizeof *maker->order, by_wanted);
-        }
+        if (reorder) qsort_r(maker->order + first, n, sizeof *maker->order, by_wanted, maker->spots);
         for (uint32_t i = 0; i < n; i++) maker->spots[maker->order[first + i]].order = i;
         place_layer(maker, layer);
     }
