@@ -13,7 +13,7 @@ static void node(const struct weir__picture *picture, size_t i, FILE *file)
     const struct weir__trace_task *task = &picture->trace->tasks[n->task];
     char text[1024];
     fprintf(file, "  n%zu [label=<<b>", i);
-    weir__out_xml(file, weir__task_name(picture->trace, task, text, sizeof text));
+    weir__out_xml(file, weir__task_name(task, text, sizeof text));
     fputs("</b>", file);
     if (picture->by_phase) fprintf(file, "<br/><font point-size=\"9\" color=\"#495057\">phase %u</font>", n->phase);
     fputs("<br/><font point-size=\"9\" color=\"#495057\">", file);

@@ -24,7 +24,7 @@ static void nodes(const struct weir__picture *picture, const struct weir__layout
         fputs(i ? ",\n[" : "\n[", file);
         number_pair(file, layout->spots[i].x, layout->spots[i].y);
         fputs(",", file);
-        weir__out_json(file, weir__task_name(picture->trace, &picture->trace->tasks[node->task], text, sizeof text));
+        weir__out_json(file, weir__task_name(&picture->trace->tasks[node->task], text, sizeof text));
         fputs(",", file);
         weir__out_json(file, weir__picture_node_line(picture, node, text, sizeof text));
         fputs(",", file);

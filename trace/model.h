@@ -226,8 +226,7 @@ const char *weir__fallback_name(unsigned why);
 const char *weir__node_status_name(unsigned status);
 const char *weir__node_kind_name(unsigned kind);
 /* "potrf", or "task 12"; "function:line" of a compiler's kernel; never longer than @bytes. Returns @text. */
-const char *weir__task_name(const struct weir__trace *trace, const struct weir__trace_task *task, char *text,
-                            size_t bytes);
+const char *weir__task_name(const struct weir__trace_task *task, char *text, size_t bytes);
 /* "file:line", "" if it is not known; from file and line, or from a compiler's ";file;function;line;column;;". */
 const char *weir__place_name(const char *file, uint32_t line, char *text, size_t bytes);
 /* The variable of an edge, as the compiler or the program named it, else the address. */

@@ -125,11 +125,9 @@ static bool is_location(const char *file)
     return file && file[0] == ';';
 }
 
-const char *weir__task_name(const struct weir__trace *trace, const struct weir__trace_task *task, char *text,
-                            size_t bytes)
+const char *weir__task_name(const struct weir__trace_task *task, char *text, size_t bytes)
 {
     size_t n;
-    (void)trace;
     if (task->name && kernel_name(task->name, text, bytes)) return text;
     if (task->name) {
         snprintf(text, bytes, "%s", task->name);
@@ -218,7 +216,7 @@ const char *weir__edge_story(const struct weir__trace *trace, const struct weir_
     if (n >= 0 && (size_t)n < bytes) n += snprintf(text + n, bytes - (size_t)n, "; %s", weir__how_name(edge->how));
     if (edge->by != WEIR__NONE && n >= 0 && (size_t)n < bytes)
         snprintf(text + n, bytes - (size_t)n, join ? " through a join" : " for %s",
-                 weir__task_name(trace, &trace->tasks[edge->by], by, sizeof by));
+                 weir__task_name(&trace->tasks[edge->by], by, sizeof by));
     return text;
 }
 
@@ -242,7 +240,7 @@ const char *weir__wait_place(const struct weir__trace *trace, const struct weir_
     if (wait->task != WEIR__NONE) {
         const struct weir__trace_task *task = &trace->tasks[weir__trace_node(trace, wait->task)];
         char name[160], place[256];
-        weir__task_name(trace, task, name, sizeof name);
+        weir__task_name(task, name, sizeof name);
         weir__place_name(task->file, task->line, place, sizeof place);
         snprintf(text, bytes, "%s%s%s", name, place[0] ? " at " : "", place);
         return text;

@@ -23,7 +23,7 @@ static uint64_t key_of(const struct weir__picture *picture, uint32_t task)
     const struct weir__trace_task *t = &picture->trace->tasks[task];
     char name[256];
     if (!picture->summary) return task + UINT64_C(1);
-    uint64_t key = t->name ? hash_text(weir__task_name(picture->trace, t, name, sizeof name)) : 17;
+    uint64_t key = t->name ? hash_text(weir__task_name(t, name, sizeof name)) : 17;
     key = (key ^ t->kind) * UINT64_C(0x9E3779B97F4A7C15);
     if (!t->name) key ^= t->function * UINT64_C(0xD6E8FEB86659FD93);
     if (picture->by_phase) key = (key ^ t->phase) * UINT64_C(0x9E3779B97F4A7C15);
@@ -211,7 +211,7 @@ static void add_status(struct piece *piece, const struct weir__trace *trace, con
     if (task->status == WEIR__NODE_FAILED)
         add(piece, ": %s (%s)", weir_error_name(task->code), weir_error_string(task->code));
     if (task->status == WEIR__NODE_CANCELLED && task->root != WEIR__NONE)
-        add(piece, ": %s failed", weir__task_name(trace, &trace->tasks[task->root], name, sizeof name));
+        add(piece, ": %s failed", weir__task_name(&trace->tasks[task->root], name, sizeof name));
 }
 
 const char *weir__picture_node_details(const struct weir__picture *picture, const struct weir__picture_node *node,
@@ -221,7 +221,7 @@ const char *weir__picture_node_details(const struct weir__picture *picture, cons
     const struct weir__trace_task *task = &trace->tasks[node->task];
     struct piece piece = {text, bytes};
     char name[256], at[32];
-    add(&piece, "%s", weir__task_name(trace, task, name, sizeof name));
+    add(&piece, "%s", weir__task_name(task, name, sizeof name));
     if (weir__place_name(task->file, task->line, name, sizeof name)[0]) add(&piece, "\n%s", name);
     if (picture->summary) {
         add(&piece, "\n%s; %u tasks", weir__node_kind_name(task->kind), node->count);
@@ -258,8 +258,8 @@ const char *weir__picture_edge_details(const struct weir__picture *picture, cons
     const struct weir__trace *trace = picture->trace;
     struct piece piece = {text, bytes};
     char name[256];
-    add(&piece, "%s -> ", weir__task_name(trace, &trace->tasks[picture->nodes[edge->from].task], name, sizeof name));
-    add(&piece, "%s\n", weir__task_name(trace, &trace->tasks[picture->nodes[edge->to].task], name, sizeof name));
+    add(&piece, "%s -> ", weir__task_name(&trace->tasks[picture->nodes[edge->from].task], name, sizeof name));
+    add(&piece, "%s\n", weir__task_name(&trace->tasks[picture->nodes[edge->to].task], name, sizeof name));
     if (!picture->summary) {
         weir__edge_story(trace, &trace->edges[edge->edge], piece.at, piece.left);
         return text;

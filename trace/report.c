@@ -86,7 +86,7 @@ static void fallback_places(const struct weir__trace *trace, unsigned why, char 
         unsigned k = 0;
         if (fallback->why != why) continue;
         if (fallback->task != WEIR__NONE)
-            weir__task_name(trace, &trace->tasks[weir__trace_node(trace, fallback->task)], place, sizeof place);
+            weir__task_name(&trace->tasks[weir__trace_node(trace, fallback->task)], place, sizeof place);
         else
             weir__place_name(fallback->place, 0, place, sizeof place);
         if (!place[0]) continue;

@@ -114,7 +114,7 @@ static void tasks(struct writer *w)
         if (task->kind == WEIR__TRACE_FENCE || task->stream == WEIR__NONE) continue;
         const struct weir__trace_stream *stream = &trace->streams[task->stream];
         if (task->kind == WEIR__TRACE_EXTERNAL || task->kind == WEIR__TRACE_FOREIGN) continue; /* its parts are there */
-        weir__task_name(trace, named(trace, task), name, sizeof name);
+        weir__task_name(named(trace, task), name, sizeof name);
         if (task->open != WEIR__NEVER && task->issued != WEIR__NEVER) {
             snprintf(text, sizeof text, "issue %s", name);
             slice(w, "issue", text, HOST, trace->threads[task->opener].number, task->open, task->issued, task);
@@ -125,7 +125,7 @@ static void tasks(struct writer *w)
     for (size_t i = 0; i < trace->nruns; i++) {
         const struct weir__trace_run *run = &trace->runs[i];
         const struct weir__trace_task *task = &trace->tasks[run->task];
-        slice(w, "host", weir__task_name(trace, named(trace, task), name, sizeof name), HOST,
+        slice(w, "host", weir__task_name(named(trace, task), name, sizeof name), HOST,
               trace->threads[run->thread].number, run->begin, run->end, task);
     }
     /* Those that somebody else completes have no lane: asynchronous events of their own. */
@@ -133,7 +133,7 @@ static void tasks(struct writer *w)
         const struct weir__trace_task *task = &trace->tasks[i];
         if (task->kind != WEIR__TRACE_EXTERNAL || task->stream != WEIR__NONE || task->token || task->end == WEIR__NEVER)
             continue;
-        weir__task_name(trace, task, name, sizeof name);
+        weir__task_name(task, name, sizeof name);
         begin(w, "b", "external", name, HOST, 0, task->begin);
         fprintf(w->file, ",\"id\":%" PRIu64, task->id);
         task_args(w, task);
