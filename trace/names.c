@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <trace/model.h>
+#include <trace/out.h>
 
 enum { LOOKED_AT = 64 }; /* ranges that begin before an address, to find the smallest that has it */
 
@@ -199,24 +200,21 @@ const char *weir__address_name(const struct weir__trace *trace, uint64_t address
 const char *weir__edge_story(const struct weir__trace *trace, const struct weir__trace_edge *edge, char *text,
                              size_t bytes)
 {
-    char what[160], by[96];
-    bool join = edge->by != WEIR__NONE && trace->tasks[edge->by].kind == WEIR__TRACE_FENCE;
-    if (edge->kind == WEIR__EDGE_AFTER)
-        snprintf(what, sizeof what, "named by the program");
-    else if (edge->kind == WEIR__EDGE_ALL)
-        snprintf(what, sizeof what, "all memory");
-    else {
-        char name[96];
-        snprintf(what, sizeof what, "%s of %s", weir__edge_kind_name(edge->kind),
-                 weir__address_name(trace, edge->address, name, sizeof name));
-    }
-    int n = snprintf(text, bytes, "%s", what);
-    if (edge->more && n >= 0 && (size_t)n < bytes)
-        n += snprintf(text + n, bytes - (size_t)n, " (and %u more)", edge->more);
-    if (n >= 0 && (size_t)n < bytes) n += snprintf(text + n, bytes - (size_t)n, "; %s", weir__how_name(edge->how));
-    if (edge->by != WEIR__NONE && n >= 0 && (size_t)n < bytes)
-        snprintf(text + n, bytes - (size_t)n, join ? " through a join" : " for %s",
-                 weir__task_name(&trace->tasks[edge->by], by, sizeof by));
+    struct weir__room room = {text, bytes};
+    char name[96];
+    if (edge->kind == WEIR__EDGE_AFTER || edge->kind == WEIR__EDGE_ALL)
+        weir__room_add(&room, "%s", weir__edge_kind_name(edge->kind));
+    else
+        weir__room_add(&room, "%s of %s", weir__edge_kind_name(edge->kind),
+                       weir__address_name(trace, edge->address, name, sizeof name));
+    if (edge->more) weir__room_add(&room, " (and %u more)", edge->more);
+    weir__room_add(&room, "; %s", weir__how_name(edge->how));
+    if (edge->by == WEIR__NONE) return text;
+    const struct weir__trace_task *by = &trace->tasks[edge->by];
+    if (by->kind == WEIR__TRACE_FENCE)
+        weir__room_add(&room, " through a join");
+    else
+        weir__room_add(&room, " for %s", weir__task_name(by, name, sizeof name));
     return text;
 }
 

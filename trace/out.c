@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <trace/out.h>
 
-#include <stddef.h>
+#include <stdarg.h>
 #include <stdint.h>
+
+void weir__room_add(struct weir__room *room, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(room->at, room->left, format, args);
+    va_end(args);
+    if (n < 0) return;
+    size_t used = (size_t)n < room->left ? (size_t)n : room->left - 1;
+    room->at += used;
+    room->left -= used;
+}
 
 /* Length of the UTF-8 sequence at @text, 0: it is none. */
 static size_t sequence(const unsigned char *text)

@@ -2,11 +2,11 @@
 #include <trace/picture.h>
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <trace/index.h>
+#include <trace/out.h>
 
 /* ---- nodes and edges ---- */
 
@@ -129,51 +129,33 @@ void weir__picture_fini(struct weir__picture *picture)
 
 /* ---- texts ---- */
 
-/* Text in pieces, cut where the room ends. */
-struct piece {
-    char *at;
-    size_t left;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct piece *piece, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(piece->at, piece->left, format, args);
-    va_end(args);
-    if (n < 0) return;
-    size_t used = (size_t)n < piece->left ? (size_t)n : piece->left - 1;
-    piece->at += used;
-    piece->left -= used;
-}
-
 const char *weir__picture_title(const struct weir__picture *picture, char *text, size_t bytes)
 {
     const struct weir__trace *trace = picture->trace;
-    struct piece piece = {text, bytes};
+    struct weir__room room = {text, bytes};
     char took[32];
     const char *program = strrchr(trace->program, '/');
-    add(&piece, "%s: %zu task%s, %zu edge%s, %s", program ? program + 1 : trace->program, picture->tasks,
-        picture->tasks == 1 ? "" : "s", picture->task_edges, picture->task_edges == 1 ? "" : "s",
-        weir__time_name(trace->end, took, sizeof took));
+    weir__room_add(&room, "%s: %zu task%s, %zu edge%s, %s", program ? program + 1 : trace->program, picture->tasks,
+                   picture->tasks == 1 ? "" : "s", picture->task_edges, picture->task_edges == 1 ? "" : "s",
+                   weir__time_name(trace->end, took, sizeof took));
     if (picture->summary)
-        add(&piece, "; summarised by name%s: a node stands for all tasks of that name",
-            picture->by_phase ? " and phase" : "");
-    if (trace->dropped) add(&piece, "; %" PRIu64 " records were dropped: not all is here", trace->dropped);
+        weir__room_add(&room, "; summarised by name%s: a node stands for all tasks of that name",
+                       picture->by_phase ? " and phase" : "");
+    if (trace->dropped) weir__room_add(&room, "; %" PRIu64 " records were dropped: not all is here", trace->dropped);
     return text;
 }
 
-static void add_place(struct piece *piece, const struct weir__picture *picture, const struct weir__trace_task *task)
+static void add_place(struct weir__room *room, const struct weir__picture *picture, const struct weir__trace_task *task)
 {
     const struct weir__trace *trace = picture->trace;
     if (task->stream != WEIR__NONE) {
         const struct weir__trace_stream *stream = &trace->streams[task->stream];
-        add(piece, "%s stream %u", stream->device_name ? stream->device_name : "device", stream->number);
+        weir__room_add(room, "%s stream %u", stream->device_name ? stream->device_name : "device", stream->number);
     } else if (task->ran_on != WEIR__NONE) {
         const struct weir__trace_thread *thread = &trace->threads[task->ran_on];
-        add(piece, "thread %s %u", thread->name, thread->number);
+        weir__room_add(room, "thread %s %u", thread->name, thread->number);
     } else {
-        add(piece, "%s", weir__node_kind_name(task->kind));
+        weir__room_add(room, "%s", weir__node_kind_name(task->kind));
     }
 }
 
@@ -181,37 +163,37 @@ const char *weir__picture_node_line(const struct weir__picture *picture, const s
                                     char *text, size_t bytes)
 {
     const struct weir__trace_task *task = &picture->trace->tasks[node->task];
-    struct piece piece = {text, bytes};
+    struct weir__room room = {text, bytes};
     char took[32];
     text[0] = '\0';
     if (picture->summary) {
-        add(&piece, "%u task%s", node->count, node->count == 1 ? "" : "s");
-        if (node->total_ns) add(&piece, ", %s", weir__time_name(node->total_ns, took, sizeof took));
-        if (node->failed) add(&piece, ", %u failed", node->failed);
-        if (node->cancelled) add(&piece, ", %u cancelled", node->cancelled);
-        if (node->pending) add(&piece, ", %u not complete", node->pending);
+        weir__room_add(&room, "%u task%s", node->count, node->count == 1 ? "" : "s");
+        if (node->total_ns) weir__room_add(&room, ", %s", weir__time_name(node->total_ns, took, sizeof took));
+        if (node->failed) weir__room_add(&room, ", %u failed", node->failed);
+        if (node->cancelled) weir__room_add(&room, ", %u cancelled", node->cancelled);
+        if (node->pending) weir__room_add(&room, ", %u not complete", node->pending);
         return text;
     }
-    if (task->status != WEIR__NODE_COMPLETE) add(&piece, "%s, ", weir__node_status_name(task->status));
+    if (task->status != WEIR__NODE_COMPLETE) weir__room_add(&room, "%s, ", weir__node_status_name(task->status));
     if (task->stream != WEIR__NONE)
-        add(&piece, "stream %u", picture->trace->streams[task->stream].number);
+        weir__room_add(&room, "stream %u", picture->trace->streams[task->stream].number);
     else if (task->kind == WEIR__TRACE_EXTERNAL)
-        add(&piece, "external");
+        weir__room_add(&room, "external");
     else
-        add(&piece, "host");
+        weir__room_add(&room, "host");
     if (task->begin != WEIR__NEVER && task->end != WEIR__NEVER && task->end > task->begin)
-        add(&piece, ", %s", weir__time_name(task->end - task->begin, took, sizeof took));
+        weir__room_add(&room, ", %s", weir__time_name(task->end - task->begin, took, sizeof took));
     return text;
 }
 
-static void add_status(struct piece *piece, const struct weir__trace *trace, const struct weir__trace_task *task)
+static void add_status(struct weir__room *room, const struct weir__trace *trace, const struct weir__trace_task *task)
 {
     char name[160];
-    add(piece, "\n%s", weir__node_status_name(task->status));
+    weir__room_add(room, "\n%s", weir__node_status_name(task->status));
     if (task->status == WEIR__NODE_FAILED)
-        add(piece, ": %s (%s)", weir_error_name(task->code), weir_error_string(task->code));
+        weir__room_add(room, ": %s (%s)", weir_error_name(task->code), weir_error_string(task->code));
     if (task->status == WEIR__NODE_CANCELLED && task->root != WEIR__NONE)
-        add(piece, ": %s failed", weir__task_name(&trace->tasks[task->root], name, sizeof name));
+        weir__room_add(room, ": %s failed", weir__task_name(&trace->tasks[task->root], name, sizeof name));
 }
 
 const char *weir__picture_node_details(const struct weir__picture *picture, const struct weir__picture_node *node,
@@ -219,36 +201,38 @@ const char *weir__picture_node_details(const struct weir__picture *picture, cons
 {
     const struct weir__trace *trace = picture->trace;
     const struct weir__trace_task *task = &trace->tasks[node->task];
-    struct piece piece = {text, bytes};
+    struct weir__room room = {text, bytes};
     char name[256], at[32];
-    add(&piece, "%s", weir__task_name(task, name, sizeof name));
-    if (weir__place_name(task->file, task->line, name, sizeof name)[0]) add(&piece, "\n%s", name);
+    weir__room_add(&room, "%s", weir__task_name(task, name, sizeof name));
+    if (weir__place_name(task->file, task->line, name, sizeof name)[0]) weir__room_add(&room, "\n%s", name);
     if (picture->summary) {
-        add(&piece, "\n%s; %u tasks", weir__node_kind_name(task->kind), node->count);
-        if (picture->by_phase) add(&piece, "\nphase %u", node->phase);
+        weir__room_add(&room, "\n%s; %u tasks", weir__node_kind_name(task->kind), node->count);
+        if (picture->by_phase) weir__room_add(&room, "\nphase %u", node->phase);
         if (node->shortest_ns != WEIR__NEVER) {
-            add(&piece, "\nin all %s", weir__time_name(node->total_ns, at, sizeof at));
-            add(&piece, ", shortest %s", weir__time_name(node->shortest_ns, at, sizeof at));
-            add(&piece, ", longest %s", weir__time_name(node->longest_ns, at, sizeof at));
+            weir__room_add(&room, "\nin all %s", weir__time_name(node->total_ns, at, sizeof at));
+            weir__room_add(&room, ", shortest %s", weir__time_name(node->shortest_ns, at, sizeof at));
+            weir__room_add(&room, ", longest %s", weir__time_name(node->longest_ns, at, sizeof at));
         }
         if (node->failed || node->cancelled || node->pending)
-            add(&piece, "\n%u failed, %u cancelled, %u not complete", node->failed, node->cancelled, node->pending);
+            weir__room_add(&room, "\n%u failed, %u cancelled, %u not complete", node->failed, node->cancelled,
+                           node->pending);
         return text;
     }
-    add(&piece, "\n%s %" PRIu64 ", ", task->token ? "target task" : weir__node_kind_name(task->kind), task->id);
-    add_place(&piece, picture, task);
-    add_status(&piece, trace, task);
-    add(&piece, "\nmade %s", weir__time_name(task->made, at, sizeof at));
+    weir__room_add(&room, "\n%s %" PRIu64 ", ", task->token ? "target task" : weir__node_kind_name(task->kind),
+                   task->id);
+    add_place(&room, picture, task);
+    add_status(&room, trace, task);
+    weir__room_add(&room, "\nmade %s", weir__time_name(task->made, at, sizeof at));
     if (task->open != WEIR__NEVER)
-        add(&piece, "\nissued %s%s", weir__time_name(task->open, at, sizeof at),
-            task->late ? ", when a predecessor had completed" : "");
-    if (task->begin != WEIR__NEVER) add(&piece, "\nbegan %s", weir__time_name(task->begin, at, sizeof at));
-    if (task->end != WEIR__NEVER) add(&piece, "\nended %s", weir__time_name(task->end, at, sizeof at));
+        weir__room_add(&room, "\nissued %s%s", weir__time_name(task->open, at, sizeof at),
+                       task->late ? ", when a predecessor had completed" : "");
+    if (task->begin != WEIR__NEVER) weir__room_add(&room, "\nbegan %s", weir__time_name(task->begin, at, sizeof at));
+    if (task->end != WEIR__NEVER) weir__room_add(&room, "\nended %s", weir__time_name(task->end, at, sizeof at));
     if (task->begin != WEIR__NEVER && task->end != WEIR__NEVER)
-        add(&piece, " (took %s%s)", weir__time_name(task->end - task->begin, at, sizeof at),
-            task->estimated ? " at most, as the host saw it" : "");
-    if (task->ncopies) add(&piece, "\n%u copies, %" PRIu64 " bytes", task->ncopies, task->copied);
-    if (task->critical) add(&piece, "\non the critical path");
+        weir__room_add(&room, " (took %s%s)", weir__time_name(task->end - task->begin, at, sizeof at),
+                       task->estimated ? " at most, as the host saw it" : "");
+    if (task->ncopies) weir__room_add(&room, "\n%u copies, %" PRIu64 " bytes", task->ncopies, task->copied);
+    if (task->critical) weir__room_add(&room, "\non the critical path");
     return text;
 }
 
@@ -256,17 +240,17 @@ const char *weir__picture_edge_details(const struct weir__picture *picture, cons
                                        char *text, size_t bytes)
 {
     const struct weir__trace *trace = picture->trace;
-    struct piece piece = {text, bytes};
+    struct weir__room room = {text, bytes};
     char name[256];
-    add(&piece, "%s -> ", weir__task_name(&trace->tasks[picture->nodes[edge->from].task], name, sizeof name));
-    add(&piece, "%s\n", weir__task_name(&trace->tasks[picture->nodes[edge->to].task], name, sizeof name));
+    weir__room_add(&room, "%s -> ", weir__task_name(&trace->tasks[picture->nodes[edge->from].task], name, sizeof name));
+    weir__room_add(&room, "%s\n", weir__task_name(&trace->tasks[picture->nodes[edge->to].task], name, sizeof name));
     if (!picture->summary) {
-        weir__edge_story(trace, &trace->edges[edge->edge], piece.at, piece.left);
+        weir__edge_story(trace, &trace->edges[edge->edge], room.at, room.left);
         return text;
     }
-    add(&piece, "%u edge%s", edge->count, edge->count == 1 ? "" : "s");
+    weir__room_add(&room, "%u edge%s", edge->count, edge->count == 1 ? "" : "s");
     for (unsigned how = 1; how < WEIR__HOW_KINDS; how++)
-        if (edge->how[how]) add(&piece, "\n%u %s", edge->how[how], weir__how_name(how));
+        if (edge->how[how]) weir__room_add(&room, "\n%u %s", edge->how[how], weir__how_name(how));
     return text;
 }
 
