@@ -76,27 +76,21 @@ static void add_up(const struct weir__trace *trace, struct sums *sums)
 /* Up to some places of a kind of fallback, each once. */
 static void fallback_places(const struct weir__trace *trace, unsigned why, char *text, size_t bytes)
 {
-    const char *seen[PLACES];
-    unsigned n = 0;
-    size_t used = 0;
+    char places[PLACES][256];
+    struct weir__room room = {text, bytes};
     text[0] = '\0';
-    for (size_t i = 0; i < trace->nfallbacks && n < PLACES; i++) {
+    for (size_t i = 0, n = 0; i < trace->nfallbacks && n < PLACES; i++) {
         const struct weir__trace_fallback *fallback = &trace->fallbacks[i];
-        char place[256];
-        unsigned k = 0;
+        size_t k = 0;
         if (fallback->why != why) continue;
         if (fallback->task != WEIR__NONE)
-            weir__task_name(&trace->tasks[weir__trace_node(trace, fallback->task)], place, sizeof place);
+            weir__task_name(&trace->tasks[weir__trace_node(trace, fallback->task)], places[n], sizeof places[n]);
         else
-            weir__place_name(fallback->place, 0, place, sizeof place);
-        if (!place[0]) continue;
-        while (k < n && strncmp(seen[k], place, strlen(place))) k++;
-        if (k < n) continue;
-        int more = snprintf(text + used, bytes - used, "%s%s", n ? ", " : "", place);
-        if (more < 0 || (size_t)more >= bytes - used) return;
-        seen[n] = text + used + (n ? 2 : 0);
+            weir__place_name(fallback->place, 0, places[n], sizeof places[n]);
+        while (strcmp(places[k], places[n]) != 0) k++;
+        if (k < n || !places[n][0]) continue;
+        weir__room_add(&room, "%s%s", n ? ", " : "", places[n]);
         n++;
-        used += (size_t)more;
     }
 }
 
