@@ -90,12 +90,19 @@ static void task_args(struct writer *w, const struct weir__trace_task *task)
     fputs("}", w->file);
 }
 
+/* As begin(). */
 static void slice(struct writer *w, const char *category, const char *name, uint32_t pid, uint32_t tid, uint64_t from,
-                  uint64_t to, const struct weir__trace_task *task)
+                  uint64_t to)
 {
     begin(w, "X", category, name, pid, tid, from);
     time_put(w, "dur", to > from ? to - from : 0);
-    if (task) task_args(w, task);
+}
+
+static void task_slice(struct writer *w, const char *category, const char *name, uint32_t pid, uint32_t tid,
+                       uint64_t from, uint64_t to, const struct weir__trace_task *task)
+{
+    slice(w, category, name, pid, tid, from, to);
+    task_args(w, task);
     end(w);
 }
 
@@ -117,16 +124,16 @@ static void tasks(struct writer *w)
         weir__task_name(named(trace, task), name, sizeof name);
         if (task->open != WEIR__NEVER && task->issued != WEIR__NEVER) {
             snprintf(text, sizeof text, "issue %s", name);
-            slice(w, "issue", text, HOST, trace->threads[task->opener].number, task->open, task->issued, task);
+            task_slice(w, "issue", text, HOST, trace->threads[task->opener].number, task->open, task->issued, task);
         }
         if (task->begin == WEIR__NEVER || task->end == WEIR__NEVER) continue;
-        slice(w, "device", name, process_of(stream), stream->number, task->begin, task->end, task);
+        task_slice(w, "device", name, process_of(stream), stream->number, task->begin, task->end, task);
     }
     for (size_t i = 0; i < trace->nruns; i++) {
         const struct weir__trace_run *run = &trace->runs[i];
         const struct weir__trace_task *task = &trace->tasks[run->task];
-        slice(w, "host", weir__task_name(named(trace, task), name, sizeof name), HOST,
-              trace->threads[run->thread].number, run->begin, run->end, task);
+        task_slice(w, "host", weir__task_name(named(trace, task), name, sizeof name), HOST,
+                   trace->threads[run->thread].number, run->begin, run->end, task);
     }
     /* Those that somebody else completes have no lane: asynchronous events of their own. */
     for (size_t i = 0; i < trace->ntasks; i++) {
@@ -150,8 +157,7 @@ static void waits(struct writer *w)
     char text[512];
     for (size_t i = 0; i < trace->nwaits; i++) {
         const struct weir__trace_wait *wait = &trace->waits[i];
-        begin(w, "X", "wait", weir__wait_name(wait->why), HOST, trace->threads[wait->thread].number, wait->begin);
-        time_put(w, "dur", wait->end > wait->begin ? wait->end - wait->begin : 0);
+        slice(w, "wait", weir__wait_name(wait->why), HOST, trace->threads[wait->thread].number, wait->begin, wait->end);
         fputs(",\"args\":{\"place\":", w->file);
         weir__out_json(w->file, weir__wait_place(trace, wait, text, sizeof text));
         fputs("}", w->file);
