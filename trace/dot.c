@@ -69,9 +69,7 @@ static void edge(const struct weir__picture *picture, size_t i, FILE *file)
 /* What the colours mean: only those that are there. */
 static void legend(const struct weir__picture *picture, FILE *file)
 {
-    bool seen[WEIR__HOW_KINDS] = {false}, critical = false, failed = false, cancelled = false;
-    for (size_t i = 0; i < picture->nedges; i++)
-        for (unsigned how = 1; how < WEIR__HOW_KINDS; how++) seen[how] |= picture->edges[i].how[how] != 0;
+    bool critical = false, failed = false, cancelled = false;
     for (size_t i = 0; i < picture->nnodes; i++) {
         critical |= picture->nodes[i].critical;
         failed |= picture->nodes[i].failed != 0;
@@ -81,7 +79,7 @@ static void legend(const struct weir__picture *picture, FILE *file)
           "cellpadding=\"1\">\n",
           file);
     for (unsigned how = 1; how < WEIR__HOW_KINDS; how++) {
-        if (!seen[how]) continue;
+        if (!weir__picture_has_how(picture, how)) continue;
         fprintf(file, "    <tr><td align=\"right\"><font color=\"%s\"><b>%s</b></font></td><td align=\"left\">",
                 weir__picture_edge_colour(how),
                 weir__picture_edge_is_dashed(how) ? "- - \xe2\x96\xb6" : "\xe2\x94\x80\xe2\x94\x80\xe2\x96\xb6");

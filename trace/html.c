@@ -8,8 +8,6 @@
 /* The picture as one page that refers to nothing outside of itself: places from layout.c, the rest is the page's
  * script. */
 
-extern const char weir__page_head[], weir__page_tail[];
-
 static void number_pair(FILE *file, double x, double y)
 {
     fprintf(file, "%.1f,%.1f", x, y);
@@ -60,12 +58,10 @@ static void edges(const struct weir__picture *picture, const struct weir__layout
 
 static void legend(const struct weir__picture *picture, FILE *file)
 {
-    bool seen[WEIR__HOW_KINDS] = {false}, first = true;
-    for (size_t i = 0; i < picture->nedges; i++)
-        for (unsigned how = 1; how < WEIR__HOW_KINDS; how++) seen[how] |= picture->edges[i].how[how] != 0;
+    bool first = true;
     fputs("\"legend\":[", file);
     for (unsigned how = 1; how < WEIR__HOW_KINDS; how++) {
-        if (!seen[how]) continue;
+        if (!weir__picture_has_how(picture, how)) continue;
         fprintf(file, "%s[\"%s\",%d,", first ? "" : ",", weir__picture_edge_colour(how),
                 weir__picture_edge_is_dashed(how));
         weir__out_json(file, weir__how_name(how));

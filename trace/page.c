@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include <trace/picture.h>
 
 /* The page of html.c: its style, and the script that draws what the data say. */
-
-extern const char weir__page_head[], weir__page_tail[];
 
 const char weir__page_head[] =
     "<style>\n"

@@ -262,6 +262,13 @@ unsigned weir__picture_edge_how(const struct weir__picture_edge *edge)
     return most;
 }
 
+bool weir__picture_has_how(const struct weir__picture *picture, unsigned how)
+{
+    for (size_t i = 0; i < picture->nedges; i++)
+        if (picture->edges[i].how[how]) return true;
+    return false;
+}
+
 /* ---- colours ---- */
 
 const char *weir__picture_node_colour(const struct weir__picture *picture, const struct weir__picture_node *node)

@@ -53,6 +53,8 @@ const char *weir__picture_node_line(const struct weir__picture *picture, const s
                                     char *text, size_t bytes);
 /* The realisation that most of the edge's edges have. */
 unsigned weir__picture_edge_how(const struct weir__picture_edge *edge);
+/* Is one of the edges realised so? For the legend. */
+bool weir__picture_has_how(const struct weir__picture *picture, unsigned how);
 
 /* Colours: of a node by where it runs and how it ended, of an edge by how it was realised. */
 const char *weir__picture_node_colour(const struct weir__picture *picture, const struct weir__picture_node *node);
@@ -64,6 +66,9 @@ bool weir__picture_edge_is_dashed(unsigned how);
 /* dot.c, html.c: write it. @file is looked at for errors by the caller. */
 void weir__picture_dot(const struct weir__picture *picture, FILE *file);
 WEIR_MUST_CHECK int weir__picture_html(const struct weir__picture *picture, FILE *file);
+
+/* page.c: what the page of html.c has in front of the data, and behind. */
+extern const char weir__page_head[], weir__page_tail[];
 
 /* layout.c: places for the nodes, layer by layer from top to bottom. */
 struct weir__spot {
