@@ -76,7 +76,7 @@ static char *expand(const char *text)
 static char *report_of(const char *text)
 {
     if (!text || !strcmp(text, "0")) return NULL;
-    return !strcmp(text, "1") || !strcmp(text, "json") ? expand(text) : absolute(expand(text));
+    return weir__report_is_stream(text) ? expand(text) : absolute(expand(text));
 }
 
 /* ---- at the end ---- */

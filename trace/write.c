@@ -150,7 +150,7 @@ static enum weir_trace_format report_format(const char *report)
     return !strcmp(report, "json") || ends_with(report, ".json") ? WEIR_TRACE_REPORT_JSON : WEIR_TRACE_REPORT;
 }
 
-static bool is_stream(const char *report)
+bool weir__report_is_stream(const char *report)
 {
     return !strcmp(report, "1") || !strcmp(report, "json");
 }
@@ -172,7 +172,7 @@ int weir__outputs_write(const struct weir__trace *trace, const struct weir__outp
         if (!name) continue;
         int rc = i == 0   ? weir__trace_write(trace, name, WEIR_TRACE_BY_NAME)
                  : i == 1 ? weir__trace_write(trace, name, WEIR_TRACE_TIMELINE)
-                          : weir__trace_write(trace, is_stream(name) ? NULL : name, report_format(name));
+                          : weir__trace_write(trace, weir__report_is_stream(name) ? NULL : name, report_format(name));
         if (rc) tell(weir_error_text());
         if (!first) first = rc;
     }

@@ -2,6 +2,8 @@
 #ifndef WEIR_TRACE_WRITE_H
 #define WEIR_TRACE_WRITE_H
 
+#include <stdbool.h>
+
 #include <weir/trace.h>
 
 struct weir__trace;
@@ -14,6 +16,8 @@ WEIR_MUST_CHECK int weir__trace_write(const struct weir__trace *trace, const cha
 struct weir__outputs {
     const char *graph, *timeline, *report;
 };
+/* Is such a report for stderr, and not the name of a file? */
+bool weir__report_is_stream(const char *report);
 /* Write all of them; the first failure's code is returned, all are told by @tell. */
 int weir__outputs_write(const struct weir__trace *trace, const struct weir__outputs *outputs,
                         void (*tell)(const char *text));
