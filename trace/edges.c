@@ -51,6 +51,7 @@ struct finder {
     struct weir__trace *trace;
     struct table *tables;
     struct weir__map cells_by_address;
+    uint32_t *newest_edge; /* from each task, NONE */
     WEIR__LIST(link, links);
     WEIR__LIST(cell, cells);
     uint32_t task;
@@ -75,11 +76,10 @@ static void add_edge(struct finder *finder, uint32_t from, uint32_t from_kind)
 {
     struct weir__trace *trace = finder->trace;
     struct weir__trace_task *to = &trace->tasks[finder->task];
+    uint32_t newest = finder->newest_edge[from];
     if (from == finder->task) return;
-    for (uint32_t i = 0; i < to->nedges; i++) {
-        struct weir__trace_edge *edge = &trace->edges[to->first_edge + i];
-        if (edge->from != from) continue;
-        if (edge->address != finder->access->address) edge->more++;
+    if (newest != WEIR__NONE && trace->edges[newest].to == finder->task) {
+        if (trace->edges[newest].address != finder->access->address) trace->edges[newest].more++;
         return;
     }
     struct weir__trace_edge *edge = WEIR__MORE(trace, edges);
@@ -87,6 +87,7 @@ static void add_edge(struct finder *finder, uint32_t from, uint32_t from_kind)
         finder->rc = WEIR_E_NO_MEMORY;
         return;
     }
+    finder->newest_edge[from] = (uint32_t)trace->nedges - 1;
     *edge = (struct weir__trace_edge){.from = from,
                                       .to = finder->task,
                                       .by = WEIR__NONE,
@@ -291,12 +292,16 @@ static void enter_task(struct finder *finder, uint32_t index)
 
 int weir__trace_find_edges(struct weir__trace *trace)
 {
-    struct finder finder = {.trace = trace, .tables = calloc(trace->nscopes + 1, sizeof *finder.tables)};
-    if (!finder.tables) return WEIR_E_NO_MEMORY;
-    for (size_t i = 0; i < trace->nscopes; i++) finder.tables[i].base = WEIR__NONE;
+    struct finder finder = {.trace = trace,
+                            .tables = calloc(trace->nscopes + 1, sizeof *finder.tables),
+                            .newest_edge = malloc((trace->ntasks + 1) * sizeof *finder.newest_edge)};
+    if (!finder.tables || !finder.newest_edge) finder.rc = WEIR_E_NO_MEMORY;
+    for (size_t i = 0; i < trace->nscopes && !finder.rc; i++) finder.tables[i].base = WEIR__NONE;
+    for (size_t i = 0; i < trace->ntasks && !finder.rc; i++) finder.newest_edge[i] = WEIR__NONE;
     for (uint32_t i = 0; i < trace->ntasks && !finder.rc; i++) enter_task(&finder, i);
-    for (size_t i = 0; i < trace->nscopes; i++) free(finder.tables[i].own);
+    for (size_t i = 0; finder.tables && i < trace->nscopes; i++) free(finder.tables[i].own);
     free(finder.tables);
+    free(finder.newest_edge);
     free(finder.cells_by_address.slots);
     free(finder.links);
     free(finder.cells);
