@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <stdlib.h>
-
 #include <trace/model.h>
 
 /* How each edge was realised: see edges.c. */

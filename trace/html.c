@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <trace/picture.h>
 
-#include <string.h>
-
 #include <trace/out.h>
 
 /* The picture as one page that refers to nothing outside of itself: places from layout.c, the rest is the page's

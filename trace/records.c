@@ -8,11 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <graph/error.h>
 #include <trace/index.h>
 #include <trace/model.h>
 #include <trace/read.h>
-#include <weir/task.h>
 
 struct weir__index {
     struct weir__map ids, points, texts, streams, scopes, tokens;

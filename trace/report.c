@@ -2,7 +2,6 @@
 #include <trace/report.h>
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <trace/out.h>
