@@ -5,6 +5,8 @@
 
 #define AT_ONCE 60 /* accesses or points of one record */
 
+_Static_assert(WEIR__POINT_BITS == WEIR__RECORD_POINT_BITS, "points are recorded as they are");
+
 static void words(uint64_t *at, const uint64_t *from, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) at[i] = from[i];

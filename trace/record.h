@@ -85,7 +85,8 @@ enum weir__trace_kind {
     WEIR__TRACE_FOREIGN,
 };
 
-#define WEIR__RECORD_LATE 0x80000000u
+#define WEIR__RECORD_LATE       0x80000000u
+#define WEIR__RECORD_POINT_BITS 44 /* of a point: the position; the stream is above */
 
 /* How an edge was realised. */
 enum weir__record_how {

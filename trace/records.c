@@ -41,7 +41,7 @@ static uint64_t stream_key(uint64_t context, uint64_t number)
     return (context << 32 | number) + 1;
 }
 
-/* No two contexts' points are the same; 44 bits of position, 12 of stream (exec/stream.h), 8 of context. */
+/* No two contexts' points are the same: position, 12 bits of stream (exec/stream.h), 8 of context. */
 static uint64_t point_key(uint64_t context, uint64_t point)
 {
     return point ^ context * UINT64_C(0xD6E8FEB86659FD93);
@@ -223,7 +223,8 @@ static void on_issued(struct pass *pass, const uint64_t *at, unsigned a)
     task->issued = ns(pass, at[2]);
     task->point = at[3];
     if (task->stream == WEIR__NONE)
-        task->stream = weir__map_get(&pass->trace->index->streams, stream_key(a, at[3] >> 44), WEIR__NONE);
+        task->stream =
+            weir__map_get(&pass->trace->index->streams, stream_key(a, at[3] >> WEIR__RECORD_POINT_BITS), WEIR__NONE);
     note(pass, weir__map_put(&pass->trace->index->points, point_key(a, at[3]), (uint32_t)(task - pass->trace->tasks)));
 }
 

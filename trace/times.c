@@ -4,8 +4,7 @@
 
 #include <trace/model.h>
 
-/* exec/stream.h: a point is stream and position. */
-#define POSITION(point) ((point) & ((UINT64_C(1) << 44) - 1))
+#define POSITION(point) ((point) & ((UINT64_C(1) << WEIR__RECORD_POINT_BITS) - 1))
 
 static void widen(struct weir__trace_task *task, uint64_t begin, uint64_t end)
 {
