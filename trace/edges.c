@@ -6,6 +6,10 @@
  * those to predecessors that had completed, which the scheduler may have forgotten by then. How each was realised is
  * looked up in what the scheduler wrote down when it issued the task, or follows from the times where the host was in
  * between.
+ *
+ * The rules are written a second time because graph/'s groups hold the nodes of a running program and pass over
+ * complete ones, while a group here is indices into a recording, perhaps another process's. tests/dag_trace.c holds
+ * what comes of it against the same oracle as graph/.
  */
 
 #include <stdlib.h>
