@@ -20,7 +20,7 @@ extern "C" {
 /** All zero is the default; set .size to sizeof(struct weir_trace_options). */
 struct weir_trace_options {
     size_t size;
-    size_t limit_bytes; /* of records; more are dropped and counted. 0: WEIR_TRACE_LIMIT, or 256 MiB */
+    size_t limit_bytes; /* of records; more are dropped and counted. 0: 256 MiB, whatever WEIR_TRACE_LIMIT says */
     /* A file that keeps the records, for `weir draw` when the process is gone; it is overwritten. NULL: memory. */
     const char *file;
 };
