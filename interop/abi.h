@@ -224,6 +224,7 @@ enum weir__abi_task_flag {
     WEIR__ABI_TASK_TIED = 0x1,
     WEIR__ABI_TASK_DESTRUCTORS = 0x8, /* .destructors is to be called at the end */
     WEIR__ABI_TASK_PROXY = 0x10,      /* complete when somebody says so, not when its routine returns */
+    WEIR__ABI_TASK_PRIORITY = 0x20,   /* .priority says something */
     WEIR__ABI_TASK_DETACHABLE = 0x40, /* complete when its event is fulfilled, too */
 };
 

@@ -76,6 +76,8 @@ void ompx_dump_mapping_tables(void);
 
 /* ---- device_api.c ---- */
 int __tgt_get_num_devices(void);
+int omp_get_max_task_priority(void);
+int omp_get_max_task_priority_(void); /* Fortran's */
 int omp_get_num_devices(void);
 int omp_get_initial_device(void);
 int omp_get_device_num(void);

@@ -13,6 +13,7 @@
 #include "interop/frame.h"
 #include "interop/learned.h"
 #include "interop/libomp.h"
+#include "interop/priority.h"
 #include "interop/runtime.h"
 #include "interop/shim.h"
 #include "interop/siblings.h"
@@ -93,6 +94,7 @@ void weir__host_task_prepare(struct weir__abi_task *task)
 {
     if (newest.task != task) return; /* not known to be one of ours */
     ended_set(task);
+    weir__priority_keep(task);
     newest.task = NULL;
 }
 
@@ -101,8 +103,10 @@ struct weir__abi_task *weir__host_task_alloc(struct weir__abi_ident *where, int3
 {
     size_t more = ((bytes + 7) & ~(size_t)7) + sizeof(struct trailer);
     struct weir__abi_task *task =
-        weir__libomp()->task_alloc(where, gtid, flags | WEIR__ABI_TASK_DESTRUCTORS, more, shareds ? shareds : 1, run);
+        weir__libomp()->task_alloc(where, gtid, flags | WEIR__ABI_TASK_DESTRUCTORS | WEIR__ABI_TASK_PRIORITY, more,
+                                   shareds ? shareds : 1, run);
     if (!task) return NULL;
+    task->priority = 0;
     *trailer_of(task) = (struct trailer){.routine = entry, .waits = waits, .is_tied = flags & WEIR__ABI_TASK_TIED};
     task->destructors = (void *)ended; /* the compiler's, if it has some, take its place until the task is submitted */
     newest.task = task;
@@ -131,10 +135,11 @@ static void listen(struct weir__abi_ident *where, int32_t gtid, struct weir__sib
                    const struct weir__abi_depend *end)
 {
     const struct weir__libomp *libomp = weir__libomp();
-    struct listener *listener =
-        (struct listener *)libomp->task_alloc(where, gtid, WEIR__ABI_TASK_TIED, sizeof *listener, 0, heard);
+    struct listener *listener = (struct listener *)libomp->task_alloc(
+        where, gtid, WEIR__ABI_TASK_TIED | WEIR__ABI_TASK_PRIORITY, sizeof *listener, 0, heard);
     struct weir__abi_depend depend = *end;
     if (!listener) weir__fatal("out of memory");
+    weir__priority_raise(&listener->task);
     listener->node = node;
     listener->siblings = siblings;
     depend.flags = WEIR__ABI_DEPEND_IN;
@@ -148,9 +153,8 @@ static void listen(struct weir__abi_ident *where, int32_t gtid, struct weir__sib
  * said once libomp has released it, which it has when it is handed over, unless a task with omp_all_memory is before
  * it. Then a detached task is used, which costs more and may be completed at any time.
  *
- * libomp lets any thread of the team finish a gate, and what it held back goes to that thread's queue, where it may lie
- * on top of tasks that this thread could run while itself it may be run only by threads that wait in its own parent.
- * Such a thread looks beyond the first task of a queue only if the team has seen untied tasks. So gates are not tied.
+ * libomp lets any thread of the team finish a gate. What it held back goes to a list of the team (priority.c), where a
+ * thread looks beyond the first task only if the team has seen untied tasks. So gates are not tied.
  */
 struct gate {
     struct weir__abi_task task;
@@ -307,6 +311,9 @@ int32_t weir__host_task_submit(struct weir__abi_ident *where, int32_t gtid, stru
     if (!weir__scope_is_clear(siblings->scope, depends.at, depends.n, true)) {
         gate_make(where, gtid, siblings, &depends, &list.at[list.n]);
         list.n++;
+        weir__priority_raise(task);
+    } else {
+        weir__priority_keep(task);
     }
     if (weir__task_foreign(siblings->scope, depends.at, depends.n, NULL, &node))
         weir__fatal("a task of the host cannot be submitted: %s", weir_error_text());

@@ -52,6 +52,8 @@ static const struct {
     FIELD(task_reduction_modifier_fini, "__kmpc_task_reduction_modifier_fini"),
     FIELD(completion_event, "__kmpc_task_allow_completion_event"),
     FIELD(fulfill_event, "omp_fulfill_event"),
+    FIELD(set_defaults, "kmp_set_defaults"),
+    FIELD(max_task_priority, "omp_get_max_task_priority"),
     FIELD(in_final, "omp_in_final"),
     FIELD(in_explicit_task, "omp_in_explicit_task"),
     FIELD(num_threads, "omp_get_num_threads"),

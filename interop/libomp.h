@@ -63,6 +63,8 @@ struct weir__libomp {
     void (*task_reduction_modifier_fini)(struct weir__abi_ident *where, int32_t gtid, int32_t is_worksharing);
     void *(*completion_event)(struct weir__abi_ident *where, int32_t gtid, struct weir__abi_task *task);
     void (*fulfill_event)(void *event); /* from any thread */
+    void (*set_defaults)(const char *settings); /* as the environment would */
+    int (*max_task_priority)(void);
     int (*in_final)(void);
     int (*in_explicit_task)(void);
     int (*num_threads)(void);

@@ -16,6 +16,7 @@
 #include "interop/frame.h"
 #include "interop/host_task.h"
 #include "interop/libomp.h"
+#include "interop/priority.h"
 #include "interop/registry.h"
 #include "interop/runtime.h"
 #include "interop/siblings.h"
@@ -43,7 +44,9 @@ static int decide(void)
                    libomp->missing);
         return OFF;
     }
-    return weir__runtime_devices() ? ON : NO_DEVICES;
+    if (!weir__runtime_devices()) return NO_DEVICES;
+    weir__priority_enable();
+    return ON;
 }
 
 bool weir__shim_is_on(void)
