@@ -46,11 +46,12 @@ struct weir__anchor *weir__anchor_add(struct weir__siblings *siblings, struct we
 {
     struct weir__anchor *anchor = siblings->anchor ? siblings->anchor : make(siblings);
     if (!anchor) return NULL;
-    /* Relaxed: the other side of these is A1, or this thread's own. */
-    uint64_t word = atomic_load_explicit(&anchor->word, memory_order_relaxed);
+    /* Acquire (A4): if no task is left, the last one has read .proxy (A2) before it went away. Relaxed: while one is
+     * left, nothing is read that another has written. */
+    uint64_t word = atomic_load_explicit(&anchor->word, memory_order_acquire);
     while (word & ~OWNED)
         if (atomic_compare_exchange_weak_explicit(&anchor->word, &word, word + TASK, memory_order_relaxed,
-                                                  memory_order_relaxed))
+                                                  memory_order_acquire))
             return anchor;
     anchor->proxy =
         weir__libomp()->task_alloc(where, gtid, WEIR__ABI_TASK_PROXY, sizeof *anchor->proxy, 0, weir__libomp_nothing);
@@ -64,7 +65,7 @@ struct weir__anchor *weir__anchor_add(struct weir__siblings *siblings, struct we
 void weir__anchor_drop(struct weir__anchor *anchor)
 {
     struct weir__abi_task *proxy = anchor->proxy; /* A2: the task came here after A1 */
-    /* Acquire/release: the last one completes for all of them; pairs with itself and A3. */
+    /* Acquire/release: the last one completes for all of them; pairs with itself, A3 and A4. */
     uint64_t word = atomic_fetch_sub_explicit(&anchor->word, TASK, memory_order_acq_rel) - TASK;
     if (word & ~OWNED) return;
     if (!word) free(anchor);
