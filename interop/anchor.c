@@ -46,11 +46,10 @@ struct weir__anchor *weir__anchor_add(struct weir__siblings *siblings, struct we
 {
     struct weir__anchor *anchor = siblings->anchor ? siblings->anchor : make(siblings);
     if (!anchor) return NULL;
-    /* Acquire (A4): if no task is left, the last one has read .proxy (A2) before it went away. Relaxed: while one is
-     * left, nothing is read that another has written. */
+    /* Acquire (A4): if no task is left, the last one has read .proxy (A2) before it went away. */
     uint64_t word = atomic_load_explicit(&anchor->word, memory_order_acquire);
     while (word & ~OWNED)
-        if (atomic_compare_exchange_weak_explicit(&anchor->word, &word, word + TASK, memory_order_relaxed,
+        if (atomic_compare_exchange_weak_explicit(&anchor->word, &word, word + TASK, memory_order_acquire,
                                                   memory_order_acquire))
             return anchor;
     anchor->proxy =
