@@ -168,7 +168,8 @@ struct weir__device_ops {
     /* Stream call on @stream. Its later work waits for streams[i] to reach positions[i]; each has been recorded.
      * The streams are of the same device or, with CROSS_WAIT, of the same backend. NULL without WAIT. */
     int (*position_wait)(void *stream, void *const *streams, const uint64_t *positions, size_t n);
-    /* Any thread. Newest position reached. *status_out (may be NULL): 0, or the device's sticky failure. */
+    /* Any thread. Newest position known to be reached: the backend may get to know of one later than of another, on another
+     * stream, that is behind it. *status_out (may be NULL): 0, or the device's sticky failure. */
     uint64_t (*completed)(void *stream, int *status_out);
     /* Optional. Where the backend counts: a load (acquire) of the counter less *base_out is what completed() returns,
      * without a call. Both stay as they are while the stream lives. */
@@ -193,7 +194,8 @@ struct weir__device_ops {
     /* Stream call; each has been recorded. The wait is for the newest record at the time of the call. */
     int (*event_wait)(void *stream, void *const *events, size_t n);
     /* Any thread. 0 done; WEIR_E_PENDING; WEIR_E_DEVICE: the device is lost (sticky); another failure: done, but work
-     * between the stream's record before and this one failed. event_sync() and done() below say the same. */
+     * between the stream's record before and this one failed. event_sync() and done() below say the same. Where events tell
+     * of no failure but the device's, what was pending may be called so for a moment longer. */
     int (*event_query)(void *event);
     int (*event_sync)(void *event);                                 /* BLOCKS; any thread */
     void (*event_destroy)(void *event);                             /* any thread */

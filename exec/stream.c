@@ -167,6 +167,10 @@ static bool predecessor_failed(struct weir_context *context, uint64_t point, str
 
     if (point == 0) return false;
     stream = context->streams[weir__point_stream(point)];
+    /* It is reached, since its successor is. completed() may not know yet, sync() does, and does not block. */
+    if (weir__stream_completed(stream) < weir__point_position(point)) {
+        (void)stream->ops->sync(stream->handle, weir__point_position(point)); /* a lost device is found in the statuses */
+    }
     retire_in_order(stream, weir__point_position(point), retired);
     failed = failed_at(stream, weir__point_position(point));
     if (failed != NULL && *root_out == 0) *root_out = failed->root;

@@ -234,6 +234,49 @@ Test(exec_recovery, issued_successors_run_and_name_who_failed)
     weir__mock_destroy(mock);
 }
 
+static struct weir_task *begin_and_end(struct weir_scope *in_it, struct weir_device *on, int (*function)(void *arg),
+                                       const struct weir_access *accesses, size_t n, weir_complete_function complete)
+{
+    struct weir_task_options options = {.size = sizeof(options), .complete = complete};
+    struct weir_task *task, *kept;
+    DONE(weir_task_begin(in_it, on, accesses, n, &options, &task));
+    DONE(weir__task_host_function(task, function, NULL));
+    kept = weir_task_retain(task);
+    DONE(weir_task_end(task));
+    return kept;
+}
+
+static void nothing_more(struct weir_task *task, int status, void *arg)
+{
+    (void)task, (void)status, (void)arg;
+}
+
+/* The last task is told to be done by a notice, while the stream of the failed one has not been asked yet. */
+Test(exec_recovery, failure_on_a_stream_that_does_not_know_yet_is_found)
+{
+    struct weir__mock_options late = {.clock = WEIR__MOCK_MANUAL, .late_answers = true};
+    static int y;
+    struct weir_access on_x[] = {WEIR_INOUT(x)}, on_y[] = {WEIR_INOUT(y)}, on_both[] = {WEIR_INOUT(x), WEIR_INOUT(y)};
+    struct weir__mock *mock;
+    struct weir_context *mocked;
+    struct weir_scope *in_it;
+    DONE(weir__mock_create(&late, &mock));
+    DONE(weir_context_create(NULL, &mocked));
+    DONE(weir__context_add_backend(mocked, weir__mock_ops(mock), mock));
+    DONE(weir_scope_create(mocked, NULL, &in_it));
+    struct weir_device *on = weir_device_get(mocked, 1);
+    weir_task_release(begin_and_end(in_it, on, failing_body, on_x, 1, NULL));
+    weir_task_release(begin_and_end(in_it, on, body, on_y, 1, NULL));
+    struct weir_task *last = begin_and_end(in_it, on, body, on_both, 2, nothing_more);
+    weir__mock_advance(mock, 1000);
+    cr_assert_eq(weir_task_wait(last), WEIR_E_PREDECESSOR);
+    cr_assert_eq(weir_scope_wait(in_it), -77);
+    weir_task_release(last);
+    DONE(weir_scope_destroy(in_it));
+    DONE(weir_context_destroy(mocked));
+    weir__mock_destroy(mock);
+}
+
 /* ---- handles ---- */
 
 Test(exec_recovery, external_task_that_nobody_can_fulfill_fails)

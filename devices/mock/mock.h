@@ -40,6 +40,7 @@ struct weir__mock_options {
     bool no_events;           /* no event group and no WAIT feature, only stream_sync */
     bool no_cross_wait;       /* a stream cannot wait for one of another device */
     bool no_event_notify;     /* event_notify is NULL */
+    bool late_answers;        /* event_query says once more that an event is pending after it is done */
     /*
      * The other kind of table: positions, always automatic, no clock, no checks and next to no cost, for measuring what
      * is above the backend. A record is reached at once, functions run at once. Of the functions below only

@@ -53,6 +53,7 @@ struct weir__mock_work;
 struct weir__mock_event {
     struct weir__mock_object object;
     uint64_t recorded, done; /* number of the newest record, and of the newest one that was reached */
+    uint64_t denied;         /* newest one that event_query called pending though it was done */
     int status;              /* of the newest one that was reached */
     struct weir__mock_notify *notifies;
     struct weir__mock_work *record; /* the item of a record: a record needs no memory */

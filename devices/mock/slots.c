@@ -326,6 +326,13 @@ static int event_state_locked(const struct weir__mock_event *event)
     return event->done < event->recorded ? WEIR_E_PENDING : event->status;
 }
 
+static bool answers_late_locked(struct weir__mock_event *event)
+{
+    if (!event->object.mock->options.late_answers || event->denied == event->done) return false;
+    event->denied = event->done;
+    return true;
+}
+
 static int event_query(void *handle)
 {
     struct weir__mock_event *event = handle;
@@ -333,6 +340,7 @@ static int event_query(void *handle)
     if (r) return r;
     r = weir__mock_object_check_locked(&event->object, WEIR__MOCK_EVENT, "event_query") ? event_state_locked(event)
                                                                                         : WEIR_E_INVALID;
+    if (!r && answers_late_locked(event)) r = WEIR_E_PENDING;
     pthread_mutex_unlock(&event->object.mock->lock);
     return r && r != WEIR_E_PENDING ? weir__mock_error(r, "mock: work before the event failed") : r;
 }
