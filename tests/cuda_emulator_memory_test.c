@@ -106,6 +106,37 @@ Test(emulator_memory, no_peer_access)
     rig_stop(rig);
 }
 
+/* Which devices can use each other's memory is said pair by pair; copies need it of none. */
+Test(emulator_memory, some_have_peer_access)
+{
+    void *contexts[3];
+    int can;
+    struct rig rig = rig_start((struct setting[]){{"devices", 3}, {NULL, 0}});
+    uint64_t memory[3];
+    emulator_peer(0, 1, 0);
+    for (int i = 2; i >= 0; i--) {
+        OK(cuDevicePrimaryCtxRetain(&contexts[i], i));
+        OK(cuCtxSetCurrent(contexts[i]));
+        memory[i] = rig_alloc(8);
+        OK(cuMemsetD8_v2(memory[i], i, 8));
+        OK(cuCtxSynchronize());
+    }
+    for (int i = 0; i < 9; i++) {
+        OK(cuDeviceCanAccessPeer(&can, i / 3, i % 3));
+        cr_assert_eq(can, i / 3 != i % 3 && i != 1, "%d %d", i / 3, i % 3);
+    }
+    cr_assert_eq(cuCtxEnablePeerAccess(contexts[1], 0), CUDA_PEER_ACCESS_UNSUPPORTED);
+    OK(cuCtxEnablePeerAccess(contexts[2], 0));
+    OK(cuMemcpyPeer(memory[0], contexts[0], memory[1], contexts[1], 8));
+    cr_assert_eq(rig_read(memory[0]), 0x0101010101010101);
+    void *add = rig_function(rig, "add");
+    rig_launch(add, NULL, memory[2], 1, 0);
+    OK(cuCtxSynchronize());
+    rig_launch(add, NULL, memory[1], 1, 0);
+    cr_assert_eq(cuCtxSynchronize(), CUDA_ILLEGAL_ADDRESS);
+    cr_assert_eq(emulator_report_count(), 0);
+}
+
 /* A host address as device memory, a freed one, and one past the end. */
 Test(emulator_memory, wrong_addresses)
 {

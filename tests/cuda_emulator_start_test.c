@@ -109,6 +109,17 @@ Test(emulator_start, older_driver)
     cr_assert_eq(cuGetProcAddress("cuInit", &function, 13000, 0), CUDA_INVALID_VALUE);
 }
 
+#ifdef EMULATOR_12_2
+Test(emulator_start, driver_between)
+{
+    void *library = dlmopen(LM_ID_NEWLM, EMULATOR_12_2, RTLD_NOW | RTLD_LOCAL);
+    cr_assert(library, "%s", dlerror());
+    cr_assert(dlsym(library, "cuMemAllocAsync") && dlsym(library, "cuGetProcAddress_v2"));
+    cr_assert_null(dlsym(library, "cuFuncLoad"));
+    cr_assert_null(dlsym(library, "cuCtxGetDevice_v2"));
+}
+#endif
+
 /* A superseded name takes other arguments; to call it is a mistake. */
 Test(emulator_start, superseded_name)
 {

@@ -2,6 +2,8 @@
 /* The emulated driver's declarations against NVIDIA's header and stub library, where a toolkit is installed. */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
+#include <link.h>
+#include <string.h>
 
 #include "cuda/types.h"
 
@@ -23,6 +25,37 @@ Test(emulator_types, names_are_exported)
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     cr_assert(library);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) cr_expect(dlsym(library, names[i]), "%s", names[i]);
+}
+
+/* The name of an exported symbol at @index of the library's table; "" for others. */
+static const char *exported(const struct link_map *library, size_t index)
+{
+    const ElfW(Sym) *symbols = NULL;
+    const char *texts = NULL;
+    for (const ElfW(Dyn) *entry = library->l_ld; entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_SYMTAB) symbols = (const ElfW(Sym) *)entry->d_un.d_ptr;
+        if (entry->d_tag == DT_STRTAB) texts = (const char *)entry->d_un.d_ptr;
+    }
+    cr_assert(symbols && texts);
+    if ((const char *)&symbols[index] >= texts) return NULL; /* the table of texts follows that of symbols */
+    return symbols[index].st_shndx == SHN_UNDEF ? "" : texts + symbols[index].st_name;
+}
+
+/* A program that binds to a name which a driver does not have would pass here. */
+Test(emulator_types, nothing_else_is_exported)
+{
+    struct link_map *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    size_t seen = 0;
+    const char *name;
+    cr_assert(library);
+    for (size_t i = 1; (name = exported(library, i)); i++) {
+        size_t at = 0;
+        if (name[0] != 'c' || name[1] != 'u') continue;
+        while (at < sizeof names / sizeof *names && strcmp(names[at], name)) at++;
+        cr_expect(at < sizeof names / sizeof *names, "%s", name);
+        seen++;
+    }
+    cr_assert_eq(seen, sizeof names / sizeof *names);
 }
 
 #ifdef CUDA_HEADER

@@ -40,7 +40,7 @@ start= dropin="LD_LIBRARY_PATH=$lib/weir" before="LD_PRELOAD=$lib/libweir.so"
 if [[ -n $driver ]]; then
     # As many devices as there are of the CPU. What the driver reports in strict mode fails the program.
     settings="WEIR_CUDA_EMULATOR_DEVICES=4 WEIR_CUDA_EMULATOR_STRICT=1 WEIR_CUDA_EMULATOR_REPORT_HIDDEN_SYNC=1"
-    settings+=" WEIR_CUDA_EMULATOR_REPORT_LEGACY=1"
+    settings+=" WEIR_CUDA_EMULATOR_REPORT_LEGACY=1 WEIR_CUDA_EMULATOR_REPORT_RERECORD=1 WEIR_CUDA_EMULATOR_LAZY=1"
     dropin="LD_LIBRARY_PATH=$driver:$lib/weir WEIR_DEVICE=cuda $settings"
     before="LD_LIBRARY_PATH=$driver $settings"
 fi

@@ -119,6 +119,12 @@ static int check_state(enum class class)
     return class == QUIET && code != CUDA_CONTEXT_IS_DESTROYED ? 0 : code;
 }
 
+/* Another thread loads a kernel lazily, and holds the lock of the context. */
+static void await_loader(const struct context *context)
+{
+    while (context->loader && context->loader != emulator__thread_number() && !context->error) emulator__host_wait();
+}
+
 static int enter(unsigned entry, enum class class, bool is_per_thread)
 {
     emulator__call.is_per_thread = is_per_thread;
@@ -136,6 +142,7 @@ static int enter(unsigned entry, enum class class, bool is_per_thread)
     int code = check_state(class);
     if (!code && is_unsafe(entry)) code = emulator__capture_forbid_unsafe();
     if (code) return code;
+    if (class == CURRENT) await_loader(emulator__call.context);
     code = injected(&counters[entry]);
     int other = injected(&all);
     return code ? code : other;

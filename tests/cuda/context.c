@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* Start, devices, contexts, and the stack of current contexts that each thread has. */
+/* Start, devices and contexts. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,12 +8,6 @@
 
 #include "emulator.h"
 #include "module.h"
-
-#define STACK 64
-
-/* Handles, since a context may be destroyed while it is on somebody's stack. */
-static _Thread_local void *stack[STACK] __attribute__((tls_model("initial-exec")));
-static _Thread_local unsigned stack_depth __attribute__((tls_model("initial-exec")));
 
 /* ---- start ---- */
 
@@ -40,6 +34,7 @@ int emulator__cuInit(unsigned flags)
     if (state->settings.devices <= 0) return CUDA_NO_DEVICE;
     if (!create_devices(state)) return CUDA_OUT_OF_MEMORY;
     emulator__guard_install();
+    emulator__current_watch();
     atexit(emulator_shut_down); /* before the loader ends the images, whose variables are closed */
     /* Relaxed: guarded by the lock, except in a forked child, which has no other thread. */
     atomic_store_explicit(&state->process, (int)getpid(), memory_order_relaxed);
@@ -121,11 +116,16 @@ int emulator__cuDeviceTotalMem_v2(size_t *bytes, int device)
     return 0;
 }
 
+static bool can_access(int device, int peer)
+{
+    return device != peer && emulator__state.settings.peer && !(emulator__state.devices[device].denied >> peer & 1);
+}
+
 int emulator__cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
     if (!can) return CUDA_INVALID_VALUE;
     if (!emulator__device(device) || !emulator__device(peer)) return CUDA_INVALID_DEVICE;
-    *can = device != peer && emulator__state.settings.peer;
+    *can = can_access(device, peer);
     return 0;
 }
 
@@ -263,84 +263,28 @@ int emulator__cuCtxCreate_v2(void **context, unsigned flags, int ordinal)
     struct device *device = emulator__device(ordinal);
     if (!context) return CUDA_INVALID_VALUE;
     if (!device) return CUDA_INVALID_DEVICE;
-    if (stack_depth == STACK) return CUDA_OUT_OF_MEMORY;
     struct context *created = emulator__context_create(device, flags);
     if (!created) return CUDA_OUT_OF_MEMORY;
-    stack[stack_depth++] = *context = created->handle;
-    emulator__count_switch();
-    return 0;
+    *context = created->handle;
+    return emulator__cuCtxPushCurrent_v2(created->handle);
 }
 
 int emulator__cuCtxDestroy_v2(void *handle)
 {
     struct context *context = emulator__handle_find(handle, CONTEXT);
     if (!context || context->is_primary) return context ? CUDA_INVALID_CONTEXT : CUDA_INVALID_HANDLE;
-    if (stack_depth && stack[stack_depth - 1] == handle) stack_depth--;
+    emulator__current_drop(handle);
     emulator__context_destroy(context);
     return 0;
 }
 
-/* ---- the current one ---- */
-
-static struct context destroyed = {.is_destroyed = true};
-
-struct context *emulator__current(void)
-{
-    if (!stack_depth || !stack[stack_depth - 1]) return NULL;
-    struct context *context = emulator__handle_peek(stack[stack_depth - 1], CONTEXT);
-    return context ? context : &destroyed;
-}
+/* ---- of the current one, or of a handle ---- */
 
 int emulator__context_status(const struct context *context)
 {
     if (!context->is_destroyed) return context->error;
     emulator__report("the context was destroyed");
     return CUDA_CONTEXT_IS_DESTROYED;
-}
-
-static int check_context(void *handle)
-{
-    return emulator__handle_find(handle, CONTEXT) ? 0 : CUDA_INVALID_CONTEXT;
-}
-
-int emulator__cuCtxPushCurrent_v2(void *context)
-{
-    int code = check_context(context);
-    if (code) return code;
-    if (stack_depth == STACK) {
-        emulator__report("%d contexts were pushed and not popped", STACK);
-        return CUDA_INVALID_VALUE;
-    }
-    if (!stack_depth || stack[stack_depth - 1] != context) emulator__count_switch();
-    stack[stack_depth++] = context;
-    return 0;
-}
-
-int emulator__cuCtxPopCurrent_v2(void **context)
-{
-    if (!stack_depth) return CUDA_INVALID_CONTEXT;
-    void *popped = stack[--stack_depth];
-    if (!stack_depth || stack[stack_depth - 1] != popped) emulator__count_switch();
-    if (context) *context = popped;
-    return 0;
-}
-
-int emulator__cuCtxSetCurrent(void *context)
-{
-    int code = context ? check_context(context) : 0;
-    if (code) return code;
-    void *before = stack_depth ? stack[stack_depth - 1] : NULL;
-    if (before != context) emulator__count_switch();
-    if (stack_depth) stack_depth--;
-    if (context) stack[stack_depth++] = context;
-    return 0;
-}
-
-int emulator__cuCtxGetCurrent(void **context)
-{
-    if (!context) return CUDA_INVALID_VALUE;
-    *context = stack_depth ? stack[stack_depth - 1] : NULL;
-    return 0;
 }
 
 int emulator__cuCtxGetDevice(int *device)
@@ -411,7 +355,7 @@ int emulator__cuCtxEnablePeerAccess(void *handle, unsigned flags)
     if (flags) return CUDA_INVALID_VALUE;
     int code = find_peer(handle, &bit);
     if (code) return code;
-    if (!emulator__state.settings.peer) return CUDA_PEER_ACCESS_UNSUPPORTED;
+    if (!can_access(emulator__call.context->device->ordinal, __builtin_ctz(bit))) return CUDA_PEER_ACCESS_UNSUPPORTED;
     if (emulator__call.context->peers & bit) return CUDA_PEER_ACCESS_ALREADY_ENABLED;
     emulator__call.context->peers |= bit;
     return 0;
@@ -425,4 +369,15 @@ int emulator__cuCtxDisablePeerAccess(void *handle)
     if (!(emulator__call.context->peers & bit)) return CUDA_PEER_ACCESS_NOT_ENABLED;
     emulator__call.context->peers &= ~bit;
     return 0;
+}
+
+void emulator_peer(int device, int peer, int can)
+{
+    uint32_t bit = 1u << peer;
+    pthread_mutex_lock(&emulator__state.lock);
+    if (can)
+        emulator__state.devices[device].denied &= ~bit;
+    else
+        emulator__state.devices[device].denied |= bit;
+    pthread_mutex_unlock(&emulator__state.lock);
 }

@@ -44,6 +44,12 @@ EMULATOR_API size_t emulator_reports_take(void);
 EMULATOR_API uint64_t emulator_calls(const char *entry);
 EMULATOR_API uint64_t emulator_blocked_ns(const char *entry);
 
+/** Records of events whose former record was pending, or for which a thread was waiting. */
+EMULATOR_API uint64_t emulator_rerecords(void);
+
+/** Whether kernels of @device can use the memory of @peer, if the setting `peer` allows any. Both below 16. */
+EMULATOR_API void emulator_peer(int device, int peer, int can);
+
 /** How often the current context of a thread became another one. */
 EMULATOR_API uint64_t emulator_context_switches(void);
 EMULATOR_API void emulator_counters_reset(void);

@@ -7,6 +7,7 @@
  */
 #include "internal.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -68,6 +69,14 @@ void emulator__host_wait(void)
     pthread_cond_wait(&emulator__state.changed, &emulator__state.lock);
     emulator__state.sleepers--;
     emulator__count_blocked(emulator__now_ns() - start);
+}
+
+void emulator__let_others_in(void)
+{
+    if (!emulator__state.settings.seed) return;
+    pthread_mutex_unlock(&emulator__state.lock);
+    sched_yield();
+    pthread_mutex_lock(&emulator__state.lock);
 }
 
 int emulator__point_wait(struct point point, struct context *context)

@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "emulator.h"
+
 struct event {
     struct object object;
     unsigned flags;
@@ -16,6 +18,9 @@ struct event {
     struct clock known;      /* what its record came after */
     struct capture *capture; /* that it was recorded in, and the nodes before it */
     struct node_set *captured_at;
+    uint64_t id;
+    uint64_t recorder;      /* number of the thread that is recording it; 0: none */
+    unsigned synchronising; /* threads */
 };
 
 /* When a record was reached; kept by the event and by the operation. */
@@ -49,6 +54,7 @@ int emulator__cuEventCreate(void **handle, unsigned flags)
     struct event *event = emulator__allocate(sizeof *event);
     event->object = (struct object){.kind = EVENT, .context = emulator__call.context};
     event->flags = flags;
+    event->id = ++emulator__state.next_id;
     void *created = emulator__handle_create(&event->object);
     if (!created) {
         free(event);
@@ -69,10 +75,25 @@ void emulator__event_free(struct object *object)
     free(event);
 }
 
+/* One thread at a time may change an event. */
+static void check_sharing(const struct event *event, const char *what)
+{
+    if (event->recorder && event->recorder != emulator__thread_number())
+        emulator__report("event %p is %s while another thread records it", emulator__handle_of(&event->object), what);
+}
+
+/* It is there, and still the same one, after the lock was given up. */
+static struct event *find_again(void *handle, uint64_t id)
+{
+    struct event *event = emulator__handle_peek(handle, EVENT);
+    return event && event->id == id ? event : NULL;
+}
+
 int emulator__cuEventDestroy_v2(void *handle)
 {
     struct event *event = emulator__handle_find(handle, EVENT);
     if (!event) return CUDA_INVALID_HANDLE;
+    check_sharing(event, "destroyed");
     emulator__event_free(&event->object);
     return 0;
 }
@@ -84,6 +105,25 @@ static void record_over(struct operation *operation, int status)
     record->stamp->ns = emulator__now_ns();
     release_stamp(record->stamp);
     emulator__operation_free(operation);
+}
+
+/* Legal, but not for events that are thought to be free. */
+static void note_rerecord(const struct event *event)
+{
+    bool is_pending = event->is_recorded && !emulator__point_is_complete(event->point);
+    if (!is_pending && !event->synchronising) return;
+    emulator__state.rerecords++;
+    if (!emulator__state.settings.report_rerecord) return;
+    emulator__report("event %p is recorded while %s", emulator__handle_of(&event->object),
+                     is_pending ? "its former record is pending" : "a thread synchronises on it");
+}
+
+uint64_t emulator_rerecords(void)
+{
+    pthread_mutex_lock(&emulator__state.lock);
+    uint64_t rerecords = emulator__state.rerecords;
+    pthread_mutex_unlock(&emulator__state.lock);
+    return rerecords;
 }
 
 int emulator__cuEventRecordWithFlags(void *handle, void *stream_handle, unsigned flags)
@@ -110,8 +150,13 @@ int emulator__cuEventRecordWithFlags(void *handle, void *stream_handle, unsigned
     stamp->references = 2;
     record->stamp = stamp;
     record->operation.over = record_over;
+    note_rerecord(event);
+    check_sharing(event, "recorded");
+    uint64_t id = event->id;
+    event->recorder = emulator__thread_number();
+    emulator__let_others_in();
     struct point point = emulator__point_retain(emulator__submit(stream, &record->operation));
-    event = emulator__handle_peek(handle, EVENT);
+    event = find_again(handle, id);
     if (!event) { /* destroyed while the launch queue was full */
         emulator__timeline_release(point.timeline);
         release_stamp(stamp);
@@ -119,6 +164,7 @@ int emulator__cuEventRecordWithFlags(void *handle, void *stream_handle, unsigned
     }
     emulator__timeline_release(event->point.timeline);
     release_stamp(event->stamp);
+    event->recorder = 0;
     event->point = point;
     event->stamp = stamp;
     event->is_recorded = true;
@@ -192,7 +238,12 @@ int emulator__cuEventSynchronize(void *handle)
     struct event *event = emulator__handle_find(handle, EVENT);
     if (!event) return CUDA_INVALID_HANDLE;
     if (is_captured(event)) return CUDA_CAPTURED_EVENT;
-    return emulator__point_wait(event->point, event->object.context);
+    uint64_t id = event->id;
+    event->synchronising++;
+    int code = emulator__point_wait(event->point, event->object.context);
+    event = find_again(handle, id);
+    if (event) event->synchronising--;
+    return code;
 }
 
 int emulator__cuEventElapsedTime_v2(float *ms, void *start_handle, void *end_handle)

@@ -17,6 +17,7 @@ struct graph_exec {
     struct object object;
     struct graph_body *body;
     struct point last;
+    uint64_t launcher; /* number of the thread that is launching it; 0: none */
 };
 
 void emulator__graph_body_release(struct graph_body *body)
@@ -64,10 +65,19 @@ int emulator__cuGraphInstantiateWithFlags(void **handle, void *graph_handle, uin
     return *handle ? 0 : CUDA_OUT_OF_MEMORY;
 }
 
+/* Graphs have no lock of their own: it is the program's business that one thread at a time uses them. */
+static void check_sharing(const struct graph_exec *exec, const char *what)
+{
+    if (exec->launcher && exec->launcher != emulator__thread_number())
+        emulator__report("executable graph %p is %s while another thread launches it",
+                         emulator__handle_of(&exec->object), what);
+}
+
 int emulator__cuGraphExecDestroy(void *handle)
 {
     struct graph_exec *exec = emulator__handle_find(handle, GRAPH_EXEC);
     if (!exec) return CUDA_INVALID_HANDLE;
+    check_sharing(exec, "destroyed");
     emulator__handle_destroy(&exec->object); /* what was launched goes on */
     emulator__timeline_release(exec->last.timeline);
     emulator__graph_body_release(exec->body);
@@ -101,6 +111,9 @@ int emulator__cuGraphLaunch(void *handle, void *stream_handle)
     if (code) return code;
     struct graph_body *body = exec->body;
     body->references++; /* the lock may be given up, and the handle destroyed */
+    check_sharing(exec, "launched");
+    exec->launcher = emulator__thread_number();
+    emulator__let_others_in();
     struct operation *first = emulator__allocate(sizeof *first);
     emulator__operation_after(first, exec->last);
     struct point last = emulator__submit(stream, first);
@@ -108,6 +121,7 @@ int emulator__cuGraphLaunch(void *handle, void *stream_handle)
     emulator__graph_body_release(body);
     exec = emulator__handle_peek(handle, GRAPH_EXEC);
     if (!exec) return 0;
+    exec->launcher = 0;
     emulator__timeline_release(exec->last.timeline);
     exec->last = emulator__point_retain(last);
     return 0;

@@ -38,6 +38,7 @@
     X(pageable_blocks, 1)                                                                                              \
     X(report_hidden_sync, 0)                                                                                           \
     X(report_legacy, 0)                                                                                                \
+    X(report_rerecord, 0)                                                                                              \
     X(free_blocks, 1)                                                                                                  \
     X(lazy, 0)                                                                                                         \
     X(protect, 1)                                                                                                      \
@@ -133,7 +134,8 @@ struct context {
     int error; /* sticky */
     bool is_destroyed, is_primary;
     uint64_t id;
-    uint32_t peers; /* devices whose memory kernels may use */
+    uint32_t peers;  /* devices whose memory kernels may use */
+    uint64_t loader; /* number of the thread that loads a kernel lazily: calls of others wait; 0: none */
     struct stream *legacy, *streams;
     struct context *all_next;
 };
@@ -142,6 +144,7 @@ struct device {
     int ordinal;
     struct context *primary;
     unsigned retained, primary_flags;
+    uint32_t denied; /* devices that it cannot access, a bit each */
     bool is_stopped;
     uint64_t steps;    /* operations that may run while it is stopped */
     uint64_t fault_in; /* the operation that faults, counted down; 0: none */
@@ -184,6 +187,7 @@ struct state {
     struct device devices[MAX_DEVICES];
     struct context *contexts;
     uint64_t next_id;
+    uint64_t rerecords;      /* see emulator_rerecords() */
     unsigned host_functions; /* queued or running */
 };
 
@@ -241,11 +245,21 @@ const char *emulator__kind_name(enum kind kind);
 /* ---- context.c ---- */
 
 struct device *emulator__device(int ordinal);
-struct context *emulator__current(void);
 /* 0, or 709 and others, for work in a context: of a handle that was found. */
 int emulator__context_status(const struct context *context);
 struct context *emulator__context_create(struct device *device, unsigned flags);
 void emulator__context_destroy(struct context *context);
+
+/* ---- current.c ---- */
+
+/* NULL: none. One that was destroyed is recognised by that. */
+struct context *emulator__current(void);
+/* Off the calling thread's stack, if it is its top. */
+void emulator__current_drop(void *handle);
+/* Threads that end from now on are looked at. */
+void emulator__current_watch(void);
+/* Reports what the calling thread pushed and did not pop. */
+void emulator__current_check(void);
 
 /* ---- engine.c ---- */
 
@@ -270,6 +284,8 @@ void emulator__context_fail_locked(struct context *context, int code);
 void emulator__clock_changed(struct device *device);
 void emulator__wake(void);
 void emulator__host_wait(void);
+/* With a seed: let other threads in, in the middle of a call on an object that only one may use at a time. */
+void emulator__let_others_in(void);
 uint64_t emulator__now_ns(void);
 /* Something of it runs or is about to. */
 bool emulator__device_is_busy(const struct device *device);

@@ -138,9 +138,15 @@ int emulator__module_global(struct module *module, const char *name, uint64_t *a
 
 int emulator__function_need(struct function *function)
 {
+    struct context *context = function->object.context;
     if (function->is_loaded) return 0;
     function->is_loaded = true;
-    return emulator__state.settings.lazy ? emulator__context_drain(function->object.context) : 0;
+    if (!emulator__state.settings.lazy) return 0;
+    context->loader = emulator__thread_number();
+    int code = emulator__context_drain(context);
+    context->loader = 0;
+    emulator__wake();
+    return code;
 }
 
 struct function *emulator__function_find(const void *handle, struct context *context, int *code)

@@ -38,7 +38,8 @@ int emulator__module_global(struct module *module, const char *name, uint64_t *a
 struct function *emulator__function_find(const void *handle, struct context *context, int *code);
 /* The same for a handle that is a kernel of a library; NULL if it is none. */
 struct function *emulator__kernel_function(const void *handle, struct context *context, int *code);
-/* Kernels of a module that are loaded when they are first needed: the whole context is waited for. */
+/* Kernels of a module that are loaded when they are first needed: the whole context is waited for, and calls of other
+ * threads in it are held up meanwhile. */
 int emulator__function_need(struct function *function);
 
 #endif

@@ -59,16 +59,20 @@ static void read_one(const char *name, int64_t *value)
         *value = number;
 }
 
-/* WEIR_CUDA_EMULATOR_FAIL=<entry>:<nth>:<code>, WEIR_CUDA_EMULATOR_FAULT=<device>:<nth>:<code> */
+/* WEIR_CUDA_EMULATOR_FAIL=<entry>:<nth>:<code>, _FAULT=<device>:<nth>:<code>, _NO_PEER=<device>:<peer> */
 static void read_failures(void)
 {
     char entry[64];
     unsigned long long nth;
-    int code, device;
+    int code, device, peer;
     const char *text = getenv("WEIR_CUDA_EMULATOR_FAIL");
     if (text && sscanf(text, "%63[^:]:%llu:%d", entry, &nth, &code) == 3) emulator_fail(entry, nth, code);
     text = getenv("WEIR_CUDA_EMULATOR_FAULT");
     if (text && sscanf(text, "%d:%llu:%d", &device, &nth, &code) == 3) emulator_fault(device, nth, code);
+    text = getenv("WEIR_CUDA_EMULATOR_NO_PEER");
+    if (text && sscanf(text, "%2d:%2d", &device, &peer) == 2 && device >= 0 && device < MAX_DEVICES && peer >= 0 &&
+        peer < MAX_DEVICES)
+        emulator_peer(device, peer, 0);
 }
 
 __attribute__((constructor)) static void read_settings(void)
@@ -144,6 +148,7 @@ size_t emulator_reports_take(void)
 void emulator__shut_down_locked(void)
 {
     if (emulator__state.is_shut_down) return;
+    emulator__current_check();
     emulator__values_report();
     emulator__state.is_shut_down = true;
     emulator__guard_open_all();
