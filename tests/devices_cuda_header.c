@@ -27,6 +27,8 @@ int main(void)
 #define driver_pointer_attribute  CUpointer_attribute_enum
 #define driver_function_attribute CUfunction_attribute_enum
 #define driver_jit_option         CUjit_option_enum
+#define driver_capture_status     CUstreamCaptureStatus_enum
+#define driver_capture_mode       CUstreamCaptureMode_enum
 #define driver_copy_2d            CUDA_MEMCPY2D_st
 #define driver_copy_peer          CUDA_MEMCPY3D_PEER_st
 #define driver_context            CUctx_st

@@ -34,7 +34,8 @@ weir_test(exec_certificate_test LIBRARIES ${weir_exec_parts})
 
 # What has a rig, on the devices of the emulated CUDA driver, which fails the test for what it reports.
 set(weir_cuda_environment "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:emulator>" WEIR_TEST_KINDS=cuda WEIR_CUDA_EMULATOR_DEVICES=2
-  WEIR_CUDA_EMULATOR_STRICT=1 WEIR_CUDA_EMULATOR_REPORT_HIDDEN_SYNC=1 WEIR_CUDA_EMULATOR_REPORT_LEGACY=1)
+  WEIR_CUDA_EMULATOR_STRICT=1 WEIR_CUDA_EMULATOR_REPORT_HIDDEN_SYNC=1 WEIR_CUDA_EMULATOR_REPORT_LEGACY=1
+  WEIR_CUDA_EMULATOR_REPORT_RERECORD=1)
 function(weir_cuda_variant test variant)
   add_test(NAME ${test}_${variant} COMMAND ${test} --jobs 1)
   set_tests_properties(${test}_${variant} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
@@ -50,8 +51,8 @@ weir_cuda_variant(exec_property_test cuda_narrow WEIR_TEST_DAGS=200 WEIR_CUDA_EM
 weir_cuda_variant(exec_property_test cuda_random WEIR_TEST_DAGS=200 WEIR_CUDA_EMULATOR_SEED=3
   WEIR_CUDA_EMULATOR_DELAY_US=30)
 
-# Copies of pageable memory, how many calls of the driver a task costs, and what happens if each of them fails.
-foreach(test exec_cuda_copies_test exec_cuda_counts_test exec_cuda_failures_test)
+# Copies of pageable memory, users of the driver beside weir, how many calls of the driver a task costs, and what happens if each of them fails.
+foreach(test exec_cuda_copies_test exec_cuda_counts_test exec_cuda_failures_test exec_cuda_foreign_test)
   weir_test(${test} LIBRARIES weir_exec weir_trace weir_graph weir_devices emulator TIMEOUT 300)
   add_dependencies(${test} emulator_kernels)
   target_compile_definitions(${test} PRIVATE EMULATOR_IMAGE="$<TARGET_FILE:emulator_kernels>")

@@ -132,7 +132,10 @@ void weir__cuda_leave(const struct cuda_guard *guard)
 
 void weir__cuda_settle_thread(struct cuda_device *device)
 {
+    enum driver_capture_mode mode = (enum driver_capture_mode)DRIVER_CAPTURE_MODE_RELAXED;
     (void)weir__cuda_driver->context_set(weir__cuda_context(device));
+    /* Its questions and waits would end a capture that another thread has begun. */
+    (void)weir__cuda_driver->capture_mode(&mode);
 }
 
 /* ---- devices ---- */

@@ -70,6 +70,7 @@
     X(POINTER_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)                                                        \
     X(FUNCTION_SHARED_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1)                                                   \
     X(FUNCTION_MAX_DYNAMIC_SHARED, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                                 \
+    X(CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED, 2)                                                         \
     X(JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BUFFER, 5)                                                                       \
     X(JIT_ERROR_LOG_BYTES, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6)
 
@@ -88,6 +89,8 @@ enum driver_constant { WEIR__DRIVER_CONSTANTS(WEIR__DRIVER_ENUMERATOR) };
 enum driver_pointer_attribute { DRIVER_POINTER_ATTRIBUTE_NONE };
 enum driver_function_attribute { DRIVER_FUNCTION_ATTRIBUTE_NONE };
 enum driver_jit_option { DRIVER_JIT_OPTION_NONE };
+enum driver_capture_status { DRIVER_CAPTURE_STATUS_NONE };
+enum driver_capture_mode { DRIVER_CAPTURE_MODE_NONE };
 
 struct driver_copy_2d {
     size_t from_x, from_y;
@@ -157,6 +160,8 @@ struct driver_copy_peer {
     X(stream_sync, cuStreamSynchronize, NULL, (struct driver_stream *))                                                \
     X(stream_wait, cuStreamWaitEvent, NULL, (struct driver_stream *, struct driver_event *, unsigned flags))           \
     X(stream_call, cuLaunchHostFunc, NULL, (struct driver_stream *, void (*function)(void *arg), void *arg))           \
+    X(stream_capturing, cuStreamIsCapturing, NULL, (struct driver_stream *, enum driver_capture_status *status_out))   \
+    X(capture_mode, cuThreadExchangeStreamCaptureMode, NULL, (enum driver_capture_mode *))                             \
     X(event_create, cuEventCreate, NULL, (struct driver_event **, unsigned flags))                                     \
     X(event_destroy, cuEventDestroy_v2, NULL, (struct driver_event *))                                                 \
     X(event_record, cuEventRecord, NULL, (struct driver_event *, struct driver_stream *))                              \

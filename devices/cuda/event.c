@@ -128,6 +128,14 @@ int weir__cuda_event_sync(void *handle)
 
 /* ---- streams and events of others ---- */
 
+/* A wait for what is outside of a capture ends it. */
+static int refuse_capture(struct cuda_device *device, struct driver_stream *native)
+{
+    enum driver_capture_status status = (enum driver_capture_status)0;
+    int rc = DRIVER(device, stream_capturing, native, &status);
+    return rc || !status ? rc : weir__cuda_fail(WEIR_E_STATE, "the stream captures a graph");
+}
+
 /* @native may be a stream of any context; the event may be waited for from all of them. */
 int weir__cuda_event_signal(void *handle, void *native)
 {
@@ -137,7 +145,8 @@ int weir__cuda_event_signal(void *handle, void *native)
     struct cuda_guard guard, inner = {.pushed = false};
     int rc = weir__cuda_enter(device, &guard);
     if (rc) return rc;
-    rc = DRIVER(device, stream_context, native, &theirs);
+    rc = refuse_capture(device, native);
+    if (!rc) rc = DRIVER(device, stream_context, native, &theirs);
     if (!rc && theirs != weir__cuda_context(device)) {
         rc = DRIVER(device, context_push, theirs);
         inner.pushed = !rc;

@@ -259,7 +259,7 @@ bool weir__cuda_is_forked(void);
 /* The same as a code, with a text. */
 int weir__cuda_check_fork(void);
 void weir__cuda_watch_forks(void);
-/* A thread of ours: current for ever. */
+/* A thread of ours: current for ever, and of no concern to captures of others. */
 void weir__cuda_settle_thread(struct cuda_device *device);
 int weir__cuda_device_count(void *backend, uint32_t *count_out);
 int weir__cuda_device_open(void *backend, uint32_t number, const struct weir__device_notice *notice,

@@ -230,7 +230,8 @@ WEIR_MUST_CHECK int weir_task_import(struct weir_scope *scope, struct weir_devic
                                      const struct weir_task_options *options, struct weir_task **task_out);
 /**
  * Make a foreign stream of the task's device wait for the task, on the device.
- * Returns  WEIR_OK; WEIR_E_NOT_ISSUED; WEIR_E_UNSUPPORTED; WEIR_E_DEVICE.
+ * Returns  WEIR_OK; WEIR_E_NOT_ISSUED; WEIR_E_UNSUPPORTED; WEIR_E_STATE (the stream captures a graph, which goes on);
+ *          WEIR_E_DEVICE.
  * Threads  any thread. Never blocks.
  */
 WEIR_MUST_CHECK int weir_task_export(struct weir_task *task, void *native_stream);
