@@ -7,6 +7,8 @@ set -u
 source=$1 lib=$2 driver=${3:-} compiler=${WEIR_TEST_CLANG:-clang-22}
 command -v "$compiler" >/dev/null || { echo "skipped: $compiler is not installed"; exit 77; }
 [[ -e $lib/libweir.so && -e $lib/weir/libomptarget.so.22.1 ]] || { echo "no libweir.so in $lib"; exit 1; }
+reason=$(sed -n 's|^// not on cuda: *||p' "$source")
+[[ -z $driver || -z $reason ]] || { echo "skipped: $reason"; exit 77; }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 flags=$(sed -n 's|^// flags:||p' "$source")

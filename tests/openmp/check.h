@@ -9,7 +9,7 @@
  *   // lib: yes                      compile again with -DCASE_LIB -shared -fPIC; its path is in CASE_LIB
  *   // run: VARIABLE=value … => PASS            one run; none of these lines: OMP_TARGET_OFFLOAD=MANDATORY => PASS
  *   // run: VARIABLE=value … => ABORT words     the program ends with abort() and says these words
- *   // not on cuda: reason           not run on CUDA devices
+ *   // not on cuda: reason           skipped on CUDA devices
  *   // preload only: VARIABLE=value … => PASS   as run, but only preloaded: what libomp alone gets wrong
  * Kernels of a CPU device may use host addresses (as integers): that is how the programs order things without clocks.
  */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-// not on cuda: it queues on streams of the CPU devices
 /* Interop objects come and go, are asked through libomp and without it, and leave nothing behind. */
 // flags: -ldl
 // run: OMP_TARGET_OFFLOAD=MANDATORY => PASS
@@ -67,6 +66,21 @@ static omp_interop_t make(int type, int d)
     return o;
 }
 
+/* On a CUDA device the compiler's preference is lost, so that it is the first runtime of the device: CUDA's own. */
+static void handles(omp_interop_t o, int d)
+{
+    int rc = 99, is_cuda = foreign_is_cuda(o);
+    const char *name = omp_get_interop_str(o, omp_ipr_fr_name, &rc);
+    CHECK(!rc && !strcmp(name, is_cuda ? "cuda" : "weir"));
+    if (is_cuda) {
+        CHECK(omp_get_interop_int(o, omp_ipr_device, &rc) == d && !rc);
+        CHECK(!omp_get_interop_ptr(o, omp_ipr_device_context, &rc) && rc == omp_irc_no_value);
+    } else {
+        CHECK(omp_get_interop_ptr(o, omp_ipr_device, &rc) && !rc);
+        CHECK(omp_get_interop_ptr(o, omp_ipr_device_context, &rc) && !rc);
+    }
+}
+
 static void each_type(int d)
 {
     void *streams[4];
@@ -74,10 +88,8 @@ static void each_type(int d)
         omp_interop_t o = make(type, d), other = make(type, d);
         int value = 0, rc = 99;
         CHECK(o != omp_interop_none && omp_get_interop_int(o, omp_ipr_device_num, &rc) == d && !rc);
-        CHECK(omp_get_interop_ptr(o, omp_ipr_device, &rc) && !rc);
-        CHECK(omp_get_interop_ptr(o, omp_ipr_device_context, &rc) && !rc);
+        handles(o, d);
         CHECK(!omp_get_interop_ptr(o, omp_ipr_platform, &rc) && rc == omp_irc_no_value);
-        CHECK(!strcmp(omp_get_interop_str(o, omp_ipr_fr_name, &rc), "weir") && !rc);
         streams[type] = omp_get_interop_ptr(o, omp_ipr_targetsync, &rc);
         CHECK(streams[type] && !rc && omp_get_interop_ptr(other, omp_ipr_targetsync, NULL) != streams[type]);
         foreign_enqueue(o, one, &value);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-// not on cuda: it queues on streams of the CPU devices
 /*
  * Foreign work between two interop constructs is ordered by their dependences: behind tasks of the host and target
  * tasks that come before the first one, in front of those that come behind the second one, with and without nowait.
