@@ -20,7 +20,7 @@ while read -r name; do
     __tgt_*@*VERS1.0 | omp_*@*VERS1.0 | ompx_*@*VERS1.0 | llvm_omp_*@*VERS1.0) ;;
     __kmpc_push_target_tripcount*@*VERS1.0 | __kmpc_interop_*@@VERS1.0) ;;
     __kmpc_get_target_task_*@@VERS1.0 | __kmpc_set_async_info@@VERS1.0 | __kmpc_target_task_yield@@VERS1.0) ;;
-    __kmpc_*@@VERSION) shim="$shim $name" ;;
+    __kmpc_*@@VERSION | omp_get_max_task_priority*@@VERSION) shim="$shim $name" ;;
     omp_get_*@VERSION) shim="$shim ${name/@/@@}" ;; # for programs, not for those who link with this library
     *) fail "$name leaves the library" ;;
     esac
