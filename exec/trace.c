@@ -7,13 +7,13 @@
 
 _Static_assert(WEIR__POINT_BITS == WEIR__RECORD_POINT_BITS, "points are recorded as they are");
 
-static void words(uint64_t *at, const uint64_t *from, unsigned n)
+static inline void words(uint64_t *at, const uint64_t *from, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) at[i] = from[i];
 }
 
-/* A record with no array. */
-static void put(enum weir__record_kind kind, unsigned a, uint32_t b, const uint64_t *from, unsigned n)
+/* A record with no array; inlined where its length is known. */
+static inline void put(enum weir__record_kind kind, unsigned a, uint32_t b, const uint64_t *from, unsigned n)
 {
     uint64_t *at = weir__record_claim(1 + n);
     if (!at) return;
@@ -78,19 +78,20 @@ void weir__trace_made(struct weir_scope *scope, struct weir_task *task, const st
     uint64_t token = weir__record_writer && can_be_part(task, n, peek) ? weir__record_writer->token : 0;
     unsigned what = kind_of(task) | (peek ? WEIR__RECORD_TASK_PEEK : 0u) | (unsigned)task->device << 8;
     size_t first = n < AT_ONCE ? n : AT_ONCE;
-    unsigned size = 4 + (name ? 2u : 0u) + (token ? 1u : 0u) + 2 * (unsigned)first;
+    unsigned size = 3 + (name ? 2u : 1u) + (token ? 1u : 0u) + 2 * (unsigned)first;
     uint64_t file = name ? weir__record_text(options->file) : 0;
     if (task->node.kind != WEIR__TASK_HOST) weir__task_set(task, WEIR__TASK_TRACED);
     if (!scope->traced) note_scope(scope);
-    uint64_t *at = weir__record_claim(size), *next = at + 4;
+    uint64_t *at = weir__record_claim(size), *next = at + 3;
     if (!at) return;
     at[1] = task->node.id;
     at[2] = weir__record_now();
-    at[3] = task->node.function;
     if (name) {
         what |= WEIR__RECORD_TASK_NAME;
         *next++ = name << 32 | file;
         *next++ = options->line;
+    } else {
+        *next++ = task->node.function;
     }
     if (token) {
         what |= WEIR__RECORD_TASK_TOKEN;
@@ -109,11 +110,20 @@ void weir__trace_made(struct weir_scope *scope, struct weir_task *task, const st
     }
 }
 
+static inline void put_run(const struct weir_task *task, uint64_t began)
+{
+    uint64_t took = weir__record_now() - began;
+    if (took <= UINT32_MAX)
+        PUT(WEIR__RECORD_RUN, 0, (uint32_t)took, task->node.id, began);
+    else
+        PUT(WEIR__RECORD_RUN, 0, 0, task->node.id, began, began + took);
+}
+
 int weir__trace_run(struct weir_task *task)
 {
     uint64_t outer = weir__record_running(task->node.id), began = weir__record_now();
     int status = ((weir_host_function)task->node.function)((void *)task->arg);
-    PUT(WEIR__RECORD_RUN, 0, 0, task->node.id, began, weir__record_now());
+    put_run(task, began);
     weir__record_running(outer);
     return status;
 }
@@ -274,7 +284,7 @@ void weir__trace_fallback(enum weir__record_fallback why, const struct weir_task
 
 void weir__trace_ran(const struct weir_task *task, uint64_t began)
 {
-    PUT(WEIR__RECORD_RUN, 0, 0, task->node.id, began, weir__record_now());
+    put_run(task, began);
 }
 
 void weir__trace_label(const struct weir_task *task, const char *name, const char *place)

@@ -43,7 +43,7 @@ struct weir__trace_edge {
 };
 
 struct weir__trace_task {
-    uint64_t id, function, token;
+    uint64_t id, function, token; /* function: of tasks without a name */
     uint32_t scope; /* index */
     uint8_t kind;   /* enum weir__trace_kind */
     uint8_t status; /* enum weir__node_status */

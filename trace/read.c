@@ -111,7 +111,7 @@ static int map_file(struct weir__records *records, int fd, const char *file)
     void *map = mmap(NULL, records->bytes, PROT_READ, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED) return weir__fail(WEIR_E_NO_MEMORY, "%s: %s", file, strerror(errno));
     records->map = map;
-    if (records->map->magic != WEIR__ARENA_MAGIC || records->map->version != 1)
+    if (records->map->magic != WEIR__ARENA_MAGIC || records->map->version != WEIR__ARENA_VERSION)
         return weir__fail(WEIR_E_INVALID, "%s is no recording of this version of weir's", file);
     records->begin = records->map->begin;
     records->newest = records->map->newest;

@@ -300,7 +300,7 @@ static int arena_make(size_t limit, const char *file)
     }
     arena = memory;
     arena_fd = fd;
-    arena->version = 1;
+    arena->version = WEIR__ARENA_VERSION;
     arena->pid = (uint32_t)getpid();
     arena->nblocks = nblocks;
     arena->counter = weir__record_counter;

@@ -32,6 +32,7 @@
 #include <weir/error.h>
 
 #define WEIR__ARENA_MAGIC   0x3165636172746577u /* "wetrace1" */
+#define WEIR__ARENA_VERSION 2
 #define WEIR__ARENA_BYTES   4096u
 #define WEIR__SLOT_BYTES    (64u << 10)
 #define WEIR__SLOT_WORDS    (WEIR__SLOT_BYTES / 8 - 4)
@@ -45,8 +46,9 @@ enum weir__record_kind {
     WEIR__RECORD_STRING_TEXT, /* a: bytes; b: number; the text */
     WEIR__RECORD_STREAM,      /* a: context; b: stream; [device | domain << 32] [name of the device] */
     WEIR__RECORD_SCOPE,       /* a: context; b: scope; [1: by ranges] */
-    /* a: kind | enum weir__record_task | device << 8; b: scope; [id] [ticks] [function]
-     * if it has a name: [name, file] [line]; if it has a token: [token]; then two words an access, to the record's end:
+    /* a: kind | enum weir__record_task | device << 8; b: scope; [id] [ticks]
+     * if it has a name: [name, file] [line], else [function]; if it has a token: [token]; then two words an access, to the
+     * record's end:
      * address (AFTER: id of the predecessor), bytes << 4 | enum weir_access_kind */
     WEIR__RECORD_TASK,
     WEIR__RECORD_ACCESSES, /* of the task recorded before on this thread: more of them */
@@ -55,7 +57,7 @@ enum weir__record_kind {
      * then two words a predecessor: its point, enum weir__record_how << 60 | point of the wait that implies it */
     WEIR__RECORD_OPEN,
     WEIR__RECORD_ISSUED,  /* a: context; [id] [ticks] [point] */
-    WEIR__RECORD_RUN,     /* [id] [begin] [end] */
+    WEIR__RECORD_RUN,     /* b: ticks it took; [id] [begin] [end, if it took more than 32 bits of ticks] */
     WEIR__RECORD_STRETCH, /* a: context; b: stream; [position] [begin, 0: not known] [end] */
     WEIR__RECORD_DONE,    /* b: status; [id] [ticks] [id of the origin] */
     WEIR__RECORD_WAIT,    /* a: enum weir__record_wait; b: scope, 0: none; [id of a task, or 0] [begin] [end] [place, 0]
@@ -137,7 +139,7 @@ struct weir__moment {
 /* The first page of the file; WEIR__SLOTS slots and then the blocks follow. All numbers are of this machine. */
 struct weir__arena {
     uint64_t magic;
-    uint32_t version; /* 1 */
+    uint32_t version; /* WEIR__ARENA_VERSION */
     uint32_t pid;
     uint64_t nblocks;         /* room */
     _Atomic uint64_t taken;   /* blocks */

@@ -143,7 +143,7 @@ static void on_task(struct pass *pass, const uint64_t *at, const uint64_t *end, 
 {
     uint32_t scope = weir__map_get(&pass->trace->index->scopes, b, WEIR__NONE);
     struct weir__trace_task *task = scope != WEIR__NONE ? MORE(tasks) : NULL;
-    const uint64_t *next = at + 4;
+    const uint64_t *next = at + 3;
     pass->task = WEIR__NONE;
     if (!task) {
         if (scope != WEIR__NONE) pass->rc = WEIR_E_NO_MEMORY;
@@ -151,7 +151,6 @@ static void on_task(struct pass *pass, const uint64_t *at, const uint64_t *end, 
     }
     pass->task = (uint32_t)pass->trace->ntasks - 1;
     task->id = at[1];
-    task->function = at[3];
     task->scope = scope;
     task->kind = a & WEIR__RECORD_TASK_KIND;
     task->device = (uint8_t)(a >> 8);
@@ -166,6 +165,8 @@ static void on_task(struct pass *pass, const uint64_t *at, const uint64_t *end, 
         task->file = text_of(pass->trace, next[0] & UINT32_MAX);
         task->line = (uint32_t)next[1];
         next += 2;
+    } else {
+        task->function = *next++;
     }
     if (a & WEIR__RECORD_TASK_TOKEN) task->token = *next++;
     task->first_access = (uint32_t)pass->trace->naccesses;
@@ -228,8 +229,9 @@ static void on_issued(struct pass *pass, const uint64_t *at, unsigned a)
     note(pass, weir__map_put(&pass->trace->index->points, point_key(a, at[3]), (uint32_t)(task - pass->trace->tasks)));
 }
 
-static void on_run(struct pass *pass, const uint64_t *at)
+static void on_run(struct pass *pass, const uint64_t *at, unsigned words, uint32_t took)
 {
+    uint64_t end = words > 3 ? at[3] : at[2] + took;
     struct weir__trace_task *task = task_of(pass, at[1]);
     struct weir__trace_run *run = task ? MORE(runs) : NULL;
     if (!run) {
@@ -237,7 +239,7 @@ static void on_run(struct pass *pass, const uint64_t *at)
         return;
     }
     *run =
-        (struct weir__trace_run){(uint32_t)(task - pass->trace->tasks), pass->thread, ns(pass, at[2]), ns(pass, at[3])};
+        (struct weir__trace_run){(uint32_t)(task - pass->trace->tasks), pass->thread, ns(pass, at[2]), ns(pass, end)};
 }
 
 static void on_stretch(struct pass *pass, const uint64_t *at, unsigned a, uint32_t b)
@@ -333,7 +335,7 @@ static void tell_tasks(struct pass *pass, const uint64_t *at, unsigned kind, uns
         on_issued(pass, at, a);
         break;
     case WEIR__RECORD_RUN:
-        on_run(pass, at);
+        on_run(pass, at, words, b);
         break;
     case WEIR__RECORD_STRETCH:
         on_stretch(pass, at, a, b);
