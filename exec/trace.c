@@ -179,38 +179,44 @@ static struct cursor cursor_of(const struct weir_task *task)
 }
 
 /* How many of the task's points on one stream are not older than @position. */
-static uint32_t newer_points(const struct weir_task *task, uint32_t stream, uint64_t position)
+static uint64_t newer_points(const struct weir_task *task, uint32_t stream, uint64_t position)
 {
     struct cursor cursor = cursor_of(task);
-    uint32_t n = 0;
+    uint64_t n = 0;
     for (uint64_t point; (point = point_next(&cursor));)
         n += weir__point_stream(point) == stream && weir__point_position(point) >= position;
     return n;
 }
 
-/* Of the points on one stream the candidate stands for the newest, as many as it has edges; the others had been
- * reached. */
-static uint64_t how_of(const struct weir_task *task, uint64_t point, const struct weir__clock_candidate *candidates,
-                       size_t n)
+/* Of the points on its stream the candidate stands for the newest, as many as it has edges; the others had been reached.
+ * Position of the oldest that it stands for. Most often it stands for all; else a search finds it that needs no memory. */
+static uint64_t oldest_of(const struct weir_task *task, const struct weir__clock_candidate *candidate)
 {
-    uint32_t stream = weir__point_stream(point);
-    for (size_t i = 0; i < n; i++) {
-        const struct weir__clock_candidate *by = &candidates[i];
-        if (by->stream != stream) continue;
-        if (newer_points(task, stream, weir__point_position(point)) > by->edges) break;
-        switch (by->verdict) {
-        case WEIR__CLOCK_NEEDED:
-            return (uint64_t)WEIR__HOW_EVENT << 60 | weir__point_pack(by->stream, by->position);
-        case WEIR__CLOCK_KNOWN:
-            return (uint64_t)WEIR__HOW_KNOWN << 60;
-        case WEIR__CLOCK_IMPLIED:
-            by = &candidates[by->by];
-            return (uint64_t)WEIR__HOW_IMPLIED << 60 | weir__point_pack(by->stream, by->position);
-        default:
-            return (uint64_t)WEIR__HOW_STREAM << 60;
-        }
+    uint64_t low = 0, high = candidate->position;
+    if (newer_points(task, candidate->stream, 0) <= candidate->edges) return 0;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (newer_points(task, candidate->stream, middle) <= candidate->edges)
+            high = middle;
+        else
+            low = middle + 1;
     }
-    return (uint64_t)WEIR__HOW_DONE << 60;
+    return low;
+}
+
+static uint64_t how_of(const struct weir__clock_candidate *candidates, const struct weir__clock_candidate *by)
+{
+    switch (by->verdict) {
+    case WEIR__CLOCK_NEEDED:
+        return (uint64_t)WEIR__HOW_EVENT << 60 | weir__point_pack(by->stream, by->position);
+    case WEIR__CLOCK_KNOWN:
+        return (uint64_t)WEIR__HOW_KNOWN << 60;
+    case WEIR__CLOCK_IMPLIED:
+        by = &candidates[by->by];
+        return (uint64_t)WEIR__HOW_IMPLIED << 60 | weir__point_pack(by->stream, by->position);
+    default:
+        return (uint64_t)WEIR__HOW_STREAM << 60;
+    }
 }
 
 void weir__trace_opening(void)
@@ -218,32 +224,58 @@ void weir__trace_opening(void)
     if (weir__record_writer) weir__record_writer->began = weir__record_now();
 }
 
+/* An OPEN record that grows until it is full: then another one follows. */
+struct opening {
+    const struct weir_task *task;
+    const struct weir__stream *stream;
+    uint64_t began;
+    bool late;
+    unsigned n; /* words in .pairs */
+    uint64_t pairs[2 * AT_ONCE];
+};
+
+static void put_opening(struct opening *opening)
+{
+    unsigned n = opening->n;
+    uint64_t *at = weir__record_claim(3 + n);
+    opening->n = 0;
+    if (!at) return;
+    weir__record_head(at, WEIR__RECORD_OPEN, 3 + n, opening->stream->device->context->number,
+                      opening->stream->id | (opening->late ? WEIR__RECORD_LATE : 0));
+    at[1] = opening->task->node.id;
+    at[2] = opening->began;
+    words(at + 3, opening->pairs, n);
+    weir__record_commit(3 + n);
+}
+
+/* The points that the candidate stands for. */
+static void add_points(struct opening *opening, const struct weir__clock_candidate *candidate, uint64_t how)
+{
+    struct cursor cursor = cursor_of(opening->task);
+    uint64_t oldest = oldest_of(opening->task, candidate);
+    for (uint64_t point; (point = point_next(&cursor));) {
+        if (weir__point_stream(point) != candidate->stream || weir__point_position(point) < oldest) continue;
+        if (opening->n == 2 * AT_ONCE) put_opening(opening);
+        opening->pairs[opening->n++] = point;
+        opening->pairs[opening->n++] = how;
+    }
+}
+
 void weir__trace_open(const struct weir_task *task, const struct weir__stream *stream,
                       const struct weir__clock_candidate *candidates, uint64_t edges, bool late)
 {
-    struct cursor cursor = cursor_of(task);
-    uint64_t point = point_next(&cursor), began = weir__record_writer ? weir__record_writer->began : 0;
-    size_t n = 0;
-    if (!began) began = weir__record_now();
+    struct opening opening; /* .pairs are written as far as they are needed */
+    opening.task = task;
+    opening.stream = stream;
+    opening.late = late;
+    opening.n = 0;
+    opening.began = weir__record_writer ? weir__record_writer->began : 0;
+    if (!opening.began) opening.began = weir__record_now();
     if (weir__record_writer) weir__record_writer->began = 0;
-    for (uint64_t sum = 0; sum < edges; n++) sum += candidates[n].edges;
     if (!stream->traced) note_stream((struct weir__stream *)stream); /* the lessee's own */
-    do {
-        uint64_t pairs[2 * AT_ONCE];
-        unsigned m = 0;
-        for (; point && m < 2 * AT_ONCE; point = point_next(&cursor)) {
-            pairs[m++] = point;
-            pairs[m++] = how_of(task, point, candidates, n);
-        }
-        uint64_t *at = weir__record_claim(3 + m);
-        if (!at) return;
-        weir__record_head(at, WEIR__RECORD_OPEN, 3 + m, stream->device->context->number,
-                          stream->id | (late ? WEIR__RECORD_LATE : 0));
-        at[1] = task->node.id;
-        at[2] = began;
-        words(at + 3, pairs, m);
-        weir__record_commit(3 + m);
-    } while (point);
+    for (const struct weir__clock_candidate *candidate = candidates; edges != 0; edges -= candidate++->edges)
+        add_points(&opening, candidate, how_of(candidates, candidate));
+    put_opening(&opening);
 }
 
 void weir__trace_issued(const struct weir_task *task, const struct weir__stream *stream, uint64_t position)

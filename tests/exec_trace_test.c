@@ -241,6 +241,58 @@ Test(exec_trace, a_hundred_thousand_tasks_are_summarised_and_say_so)
     free(dot), free(html);
 }
 
+static _Atomic bool gate;
+
+static int gate_body(void *arg)
+{
+    (void)arg;
+    while (!gate) usleep(100);
+    return 0;
+}
+
+static int enqueue_gate(struct weir_task *task, void *native_stream, void *arg)
+{
+    (void)task;
+    return weir_host_enqueue(native_stream, gate_body, arg);
+}
+
+enum { CROWD = 200000 };
+
+/* One stream: a task that is held, a crowd behind it, and one task behind all of these. */
+static void submit_crowd(struct weir_context *context, struct weir_scope *scope)
+{
+    static double cells_of_crowd[CROWD];
+    static struct weir_access accesses[CROWD];
+    struct weir_device *device = weir_device_get(context, 0);
+    DONE(weir_task_submit(scope, device, NULL, 0, enqueue_gate, NULL, WEIR_TASK("gate"), NULL));
+    for (int i = 0; i < CROWD; i++) {
+        accesses[i] = (struct weir_access)WEIR_OUT(cells_of_crowd[i]);
+        DONE(weir_task_submit(scope, device, &accesses[i], 1, enqueue_body, NULL, WEIR_TASK("one"), NULL));
+    }
+    DONE(weir_task_submit(scope, device, accesses, CROWD, enqueue_body, NULL, WEIR_TASK("all"), NULL));
+}
+
+Test(exec_trace, a_crowd_of_predecessors_on_one_stream_takes_no_search_for_each)
+{
+    struct weir_context_options options = {.size = sizeof options, .window = CROWD + 10, .streams_per_device = 1};
+    struct weir_context *context;
+    struct weir_scope *scope;
+    struct weir__trace *trace;
+    DONE(weir_context_create(&options, &context));
+    DONE(weir_scope_create(context, NULL, &scope));
+    submit_crowd(context, scope);
+    gate = true;
+    DONE(weir_scope_destroy(scope));
+    DONE(weir_context_destroy(context));
+    DONE(weir__trace_read(NULL, &trace));
+    cr_expect_eq(trace->dropped, 0);
+    cr_assert_eq(trace->nedges, CROWD, "%zu edges", trace->nedges);
+    size_t on_stream = 0;
+    for (size_t i = 0; i < trace->nedges; i++) on_stream += trace->edges[i].how == WEIR__HOW_STREAM;
+    cr_expect_eq(on_stream, CROWD, "%zu", on_stream);
+    weir__trace_free(trace);
+}
+
 Test(exec_trace_cold, what_goes_past_the_limit_is_counted)
 {
     struct weir__trace *trace;

@@ -309,6 +309,5 @@ int weir__trace_find_edges(struct weir__trace *trace)
     free(finder.cells_by_address.slots);
     free(finder.links);
     free(finder.cells);
-    if (!finder.rc) weir__trace_find_how(trace);
-    return finder.rc;
+    return finder.rc ? finder.rc : weir__trace_find_how(trace);
 }

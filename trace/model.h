@@ -64,7 +64,7 @@ struct weir__trace_task {
     uint64_t copied;
     uint32_t ncopies;
     uint32_t first_access, naccesses;
-    uint32_t first_point, npoints;
+    uint32_t first_point, npoints; /* by point, when the edges are known */
     uint32_t first_edge, nedges; /* of those that lead to it */
     uint32_t before;             /* on the critical path, NONE */
 };
@@ -196,7 +196,7 @@ WEIR_MUST_CHECK int weir__trace_collect(struct weir__trace *trace, const struct 
 /* edges.c: dependences, from the accesses, by the rules of OpenMP; and how each was realised. */
 WEIR_MUST_CHECK int weir__trace_find_edges(struct weir__trace *trace);
 /* how.c: of each edge. */
-void weir__trace_find_how(struct weir__trace *trace);
+WEIR_MUST_CHECK int weir__trace_find_how(struct weir__trace *trace);
 /* times.c, path.c: when each task ran, phases; the critical path. */
 void weir__trace_find_times(struct weir__trace *trace);
 void weir__trace_find_path(struct weir__trace *trace);

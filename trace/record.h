@@ -53,8 +53,8 @@ enum weir__record_kind {
     WEIR__RECORD_TASK,
     WEIR__RECORD_ACCESSES, /* of the task recorded before on this thread: more of them */
     WEIR__RECORD_FORGET, /* b: scope; [ticks]: failures are told, later tasks have no predecessors among earlier ones */
-    /* a: context; b: stream | WEIR__RECORD_LATE; [id] [begin]
-     * then two words a predecessor: its point, enum weir__record_how << 60 | point of the wait that implies it */
+    /* a: context; b: stream | WEIR__RECORD_LATE; [id] [begin], then two words for each predecessor's point that had not been
+     * reached: the point, enum weir__record_how << 60 | point of the wait that implies it; more of them: another one */
     WEIR__RECORD_OPEN,
     WEIR__RECORD_ISSUED,  /* a: context; [id] [ticks] [point] */
     WEIR__RECORD_RUN,     /* b: ticks it took; [id] [begin] [end, if it took more than 32 bits of ticks] */
