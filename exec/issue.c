@@ -10,6 +10,7 @@
 
 #define FEW 16 /* predecessors on other streams that need no heap */
 #define LOOKED_AT 4 /* streams whose queues are compared */
+#define BURST 64 /* device tasks that a thread issues without a wait before it runs short ones itself */
 
 /* A task's predecessor points that are not reached, at most one a stream. */
 struct points {
@@ -448,6 +449,17 @@ static int record(struct weir__stream *stream, uint64_t *position_out)
     return weir__fail(rc, "%s: no record: %s", stream->device->info.name, stream->ops->last_error(stream->device->handle));
 }
 
+/*
+ * A kernel that waits for what its submitter does next has always been short if that is fast enough. To run one on the
+ * submitter would be the end, so only a thread does it that has not waited for a long while.
+ */
+static _Thread_local unsigned issued_in_a_row __attribute__((tls_model("initial-exec")));
+
+void weir__submitter_waits(void)
+{
+    issued_in_a_row = 0;
+}
+
 /* The task's point is recorded. @keep: the lease goes on. */
 static void close_at(struct weir__runner *runner, struct weir_task *task, uint64_t position, bool flush, bool keep)
 {
@@ -471,7 +483,7 @@ static void close_at(struct weir__runner *runner, struct weir_task *task, uint64
     weir__stream_enter(stream, position, task);
     wanted |= weir__stream_is_behind(stream, position);
     if (!late) scope->recent[stream->id % 4] = point;
-    if (quiet && !late && stream->ops->flush_here != NULL) here = stream->ops->flush_here(stream->handle);
+    if (quiet && !late && stream->ops->flush_here != NULL && ++issued_in_a_row > BURST) here = stream->ops->flush_here(stream->handle);
     else if (flush && stream->ops->flush != NULL) stream->ops->flush(stream->handle);
     if (!keep) weir__stream_unlease(stream);
     if (here) scope->counters.run_here++;

@@ -106,6 +106,9 @@ WEIR_MUST_CHECK int weir__task_submit_quiet(struct weir_scope *scope, struct wei
                                             const struct weir_access *accesses, size_t naccesses, weir_issue_function issue,
                                             void *arg, weir_complete_function complete, void *complete_arg,
                                             struct weir_task **task_out);
+/* The calling thread has waited for device work, or would have if it had not been complete: weir__task_submit_quiet()'s
+ * short kernels run on the thread only where it submits many without a wait. */
+void weir__submitter_waits(void);
 /* Is everything complete that a task with these accesses would wait for here? @foreign: for a foreign task. The thread
  * that submits. Never blocks. */
 bool weir__scope_is_clear(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses, bool foreign);

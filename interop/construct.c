@@ -261,6 +261,7 @@ void weir__construct_query(void **handle)
 }
 
 int weir__construct_copy(struct weir__target *target, const struct weir__copy *copy)
+    weir__submitter_waits();
 {
     struct weir_task_options options = {.size = sizeof options, .name = "copy"};
     struct weir_task *task;
@@ -270,3 +271,4 @@ int weir__construct_copy(struct weir__target *target, const struct weir__copy *c
     int done = weir__task_end_and_wait(task);
     return rc ? rc : done;
 }
+    weir__submitter_waits();

@@ -112,6 +112,7 @@ static void settle(struct weir__siblings *siblings, struct weir__abi_ident *wher
     const struct weir__libomp *libomp = weir__libomp();
     bool alone = libomp->num_threads() == 1;
     struct settling settling = {siblings, done, arg, 0};
+    weir__submitter_waits();
     if (done(arg)) return;
     uint64_t began = weir__trace_now();
     weir__count(&weir__runtime_thread()->counts.waits);
@@ -132,7 +133,7 @@ void weir__shim_settle(struct weir__abi_ident *where, int32_t gtid)
 {
     struct weir__siblings *siblings = weir__siblings_find(gtid);
     if (!siblings) return;
-    if (!is_idle(siblings->scope)) settle(siblings, where, gtid, is_idle, siblings->scope, false);
+    settle(siblings, where, gtid, is_idle, siblings->scope, false);
     weir__anchor_release(siblings, gtid, true);
     weir__siblings_leave(siblings);
 }

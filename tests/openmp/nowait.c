@@ -56,6 +56,21 @@ static void submission_goes_on(void)
     CHECK(passed);
 }
 
+/* Nor when the kernel has been quick every time, because what it waits for came at once. */
+static void submission_goes_on_again(void)
+{
+    int passed = 1;
+    for (int i = 0; i < 100 && passed; i++) {
+        int gate = 0;
+        uintptr_t flag = (uintptr_t)&gate;
+#pragma omp target nowait map(from : passed)
+        passed = wait_flag(flag, 1);
+        add_flag(flag);
+#pragma omp taskwait
+    }
+    CHECK(passed);
+}
+
 static void in_parallel(void)
 {
     int sums[4] = {0};
@@ -76,6 +91,7 @@ int main(void)
     chain();
     overlap();
     submission_goes_on();
+    submission_goes_on_again();
     in_parallel();
     return finish();
 }
