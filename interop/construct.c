@@ -2,7 +2,10 @@
 #include "interop/construct.h"
 
 #include <linux/futex.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -90,11 +93,28 @@ bool weir__construct_set_waits(bool now)
     return before;
 }
 
-/* libomp's slot for a handle of the current task, if this is a task that can have one. */
+static pthread_once_t helpers_asked = PTHREAD_ONCE_INIT;
+static bool has_helpers;
+
+/* As libomp reads its variables. */
+static void ask_for_helpers(void)
+{
+    const char *use = getenv("LIBOMP_USE_HIDDEN_HELPER_TASK"), *threads = getenv("LIBOMP_NUM_HIDDEN_HELPER_THREADS");
+    bool off = use && *use && (strchr("0fFnNdD", *use) || !strncasecmp(use, "off", 3) || !strncasecmp(use, ".f", 2));
+    has_helpers = !off && (!threads || atoi(threads) > 0);
+}
+
+/*
+ * libomp's slot for a handle of the current task, if this is a task that can have one.
+ *
+ * libomp gives a task with a handle to a thread's queue before it is done with it: another thread of the team that takes
+ * it at once can have completed and freed it by then. Helper threads get it a wake-up later; without them tasks wait.
+ */
 static void **handle_slot(void)
 {
     const struct weir__libomp *libomp = weir__libomp();
-    if (!libomp->async_handle || !libomp->has_task_team) return NULL;
+    pthread_once(&helpers_asked, ask_for_helpers);
+    if (!has_helpers || !libomp->async_handle || !libomp->has_task_team) return NULL;
     /* libomp executes a task at once in a team of one thread or a final task, does not count it, and must not be asked
      * to come back to it. */
     if (!libomp->num_threads || libomp->num_threads() == 1 || !libomp->in_final || libomp->in_final()) return NULL;
@@ -241,6 +261,7 @@ void weir__construct_close(struct weir__construct *construct, int status)
         *handle = construct;
         return;
     }
+    weir__submitter_waits();
     construct->status = weir__task_end_and_wait(construct->task);
     finish(construct);
 }
@@ -261,14 +282,13 @@ void weir__construct_query(void **handle)
 }
 
 int weir__construct_copy(struct weir__target *target, const struct weir__copy *copy)
-    weir__submitter_waits();
 {
     struct weir_task_options options = {.size = sizeof options, .name = "copy"};
     struct weir_task *task;
     int rc = weir_task_begin(weir__runtime_thread()->scope, target->device, NULL, 0, &options, &task);
     if (rc) return rc;
     rc = weir__task_copy(task, copy);
+    weir__submitter_waits();
     int done = weir__task_end_and_wait(task);
     return rc ? rc : done;
 }
-    weir__submitter_waits();

@@ -37,8 +37,7 @@ program() {
             -o "$name" 2>"$name.log" || { echo "does not compile" >>"$name.log"; return; }
     [[ -s $name.log ]] || rm -f "$name.log"
     if [[ -z ${3:-} ]]; then
-        # Not yet: LIBOMP_USE_HIDDEN_HELPER_TASK=0 on the drop-in alone, with which libomp asserts once in some forty runs.
-        once "$name" LD_LIBRARY_PATH="$dropin" LIBOMP_USE_HIDDEN_HELPER_TASK=0 OMP_TARGET_OFFLOAD=DISABLED
+        once "$name" LD_LIBRARY_PATH="$dropin" LIBOMP_USE_HIDDEN_HELPER_TASK=0
         [[ ${WEIR_TEST_HELPERS:-0} == 0 ]] || once "$name" LD_LIBRARY_PATH="$dropin"
     fi
     [[ $preload == 0 ]] && return
