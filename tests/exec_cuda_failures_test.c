@@ -131,7 +131,8 @@ static bool may_be_silent(const char *entry)
                                          "cuStreamSynchronize",    "cuEventCreate",
                                          "cuEventSynchronize",     "cuCtxGetCurrent",
                                          "cuCtxPushCurrent_v2",    "cuCtxSetCurrent",
-                                         "cuMemAlloc_v2",          "cuStreamCreateWithPriority"};
+                                         "cuMemAlloc_v2",          "cuStreamCreateWithPriority",
+                                         "cuThreadExchangeStreamCaptureMode"};
     for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++)
         if (!strcmp(entry, silent[i])) return true;
     return false;
