@@ -43,6 +43,14 @@ enum weir__device_feature {
 
 enum weir__copy_kind { WEIR__COPY_TO_DEVICE = 1, WEIR__COPY_TO_HOST, WEIR__COPY_ON_DEVICE, WEIR__COPY_PEER };
 
+/* The way that the bytes of a copy take. */
+enum weir__copy_way {
+    WEIR__WAY_DIRECT = 1, /* the device moves them from where they are to where they are wanted */
+    WEIR__WAY_STAGED,     /* through other memory; the host's step is done at the call or when completion is seen */
+    WEIR__WAY_BOUNCED,    /* the same, with the host's steps in the order of the stream */
+    WEIR__WAY_KINDS
+};
+
 /* One contiguous piece, or a block of up to three dimensions (rows of @bytes, then @count[0] rows, @count[1] planes). */
 struct weir__copy {
     uint32_t    kind; /* enum weir__copy_kind; PEER: @from lies on @peer */
@@ -53,6 +61,8 @@ struct weir__copy {
     size_t      to_pitch[2]; /* bytes from row to row, plane to plane; ignored where count is 1 */
     size_t      from_pitch[2];
     void       *peer; /* device of @from (PEER only), of the same backend */
+    /* NULL, or DIRECT before the call: enum weir__copy_way, written by a backend that takes another one. */
+    uint32_t   *way_out;
 };
 
 /* A kernel launch; one to one a kernel node of a device graph. */

@@ -218,6 +218,12 @@ void weir__scope_count(struct weir_scope *scope, struct weir_counters *sum)
     counters.event_waits += atomic_load_explicit(&scope->late_waits, memory_order_relaxed);
     counters.edges = counters.edges_done + counters.edges_stream + counters.edges_implied + counters.edges_event +
                      counters.edges_host + counters.edges_host_only;
+    counters.copies_direct = atomic_load_explicit(&scope->copies[WEIR__WAY_DIRECT], memory_order_relaxed);
+    counters.bytes_direct = atomic_load_explicit(&scope->copied[WEIR__WAY_DIRECT], memory_order_relaxed);
+    counters.copies_staged = atomic_load_explicit(&scope->copies[WEIR__WAY_STAGED], memory_order_relaxed);
+    counters.bytes_staged = atomic_load_explicit(&scope->copied[WEIR__WAY_STAGED], memory_order_relaxed);
+    counters.copies_bounced = atomic_load_explicit(&scope->copies[WEIR__WAY_BOUNCED], memory_order_relaxed);
+    counters.bytes_bounced = atomic_load_explicit(&scope->copied[WEIR__WAY_BOUNCED], memory_order_relaxed);
     counters.peak_in_flight = scope->pool->peak;
     weir__counters_add(sum, &counters);
 }

@@ -45,6 +45,7 @@ struct weir_scope {
     _Atomic uint64_t     cancelled_by;    /* id of what the first of these is behind; 0: not known */
     /* Edges of tasks that were issued late, by others than the submitter. */
     _Atomic uint64_t     late, late_done, late_stream, late_implied, late_event, late_waits;
+    _Atomic uint64_t     copies[WEIR__WAY_KINDS], copied[WEIR__WAY_KINDS]; /* by enum weir__copy_way; bytes */
 };
 
 /* The submitter's way to a task: memory (waits or helps when the window is full, unless @force), identity, entry. */

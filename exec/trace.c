@@ -6,6 +6,9 @@
 #define AT_ONCE 60 /* accesses or points of one record */
 
 _Static_assert(WEIR__POINT_BITS == WEIR__RECORD_POINT_BITS, "points are recorded as they are");
+_Static_assert((int)WEIR__RECORD_DIRECT == WEIR__WAY_DIRECT && (int)WEIR__RECORD_STAGED == WEIR__WAY_STAGED &&
+                   (int)WEIR__RECORD_BOUNCED == WEIR__WAY_BOUNCED,
+               "ways of copies are recorded as they are");
 
 static inline void words(uint64_t *at, const uint64_t *from, unsigned n)
 {
@@ -295,9 +298,9 @@ uint64_t weir__trace_clock(void)
     return weir__record_now();
 }
 
-void weir__trace_copy(const struct weir_task *task, unsigned kind, size_t bytes)
+void weir__trace_copy(const struct weir_task *task, unsigned kind, unsigned way, size_t bytes)
 {
-    PUT(WEIR__RECORD_COPY, kind, 0, task->node.id, weir__record_now(), bytes);
+    PUT(WEIR__RECORD_COPY, kind, way, task->node.id, weir__record_now(), bytes);
 }
 
 /* ---- the rest ---- */

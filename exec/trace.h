@@ -28,7 +28,8 @@ void weir__trace_issued(const struct weir_task *task, const struct weir__stream 
 void weir__trace_end(const struct weir_task *task, int status);
 /* The scope's table was emptied: later tasks are not behind earlier ones. */
 void weir__trace_forget(const struct weir_scope *scope);
-void weir__trace_copy(const struct weir_task *task, unsigned kind, size_t bytes);
+/* @kind, @way: of struct weir__copy; 0, 0: a fill. */
+void weir__trace_copy(const struct weir_task *task, unsigned kind, unsigned way, size_t bytes);
 /* A stretch of work on a stream, by the device's clock (struct weir__device_notice). */
 void weir__trace_stretch(void *owner, uint64_t position, uint64_t begin, uint64_t end);
 uint64_t weir__trace_clock(void);

@@ -65,11 +65,21 @@ static size_t copied_bytes(const struct weir__copy *copy)
 int weir__task_copy(struct weir_task *task, const struct weir__copy *copy)
 {
     struct weir__stream *stream = open_stream(task);
+    struct weir__copy    asked = *copy;
+    uint32_t             way = WEIR__WAY_DIRECT;
+    size_t               bytes = copied_bytes(copy);
+    int                  rc;
 
     if (stream == NULL) return WEIR_E_STATE;
     if (weir__log_is(4)) log_work(task, "copy", copy->bytes);
-    if (weir__record_is_on()) weir__trace_copy(task, copy->kind, copied_bytes(copy));
-    return tell(stream, stream->ops->copy(stream->handle, copy), "copy");
+    asked.way_out = &way;
+    rc = stream->ops->copy(stream->handle, &asked);
+    if (rc != WEIR_OK) return tell(stream, rc, "copy");
+    /* Relaxed: counters. */
+    atomic_fetch_add_explicit(&task->pool->scope->copies[way], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&task->pool->scope->copied[way], bytes, memory_order_relaxed);
+    if (weir__record_is_on()) weir__trace_copy(task, copy->kind, way, bytes);
+    return WEIR_OK;
 }
 
 int weir__task_fill(struct weir_task *task, void *to, uint8_t value, size_t bytes)
@@ -78,7 +88,7 @@ int weir__task_fill(struct weir_task *task, void *to, uint8_t value, size_t byte
 
     if (stream == NULL) return WEIR_E_STATE;
     if (weir__log_is(4)) log_work(task, "fill", bytes);
-    if (weir__record_is_on()) weir__trace_copy(task, 0, bytes);
+    if (weir__record_is_on()) weir__trace_copy(task, 0, 0, bytes);
     return tell(stream, stream->ops->fill(stream->handle, to, value, bytes), "fill");
 }
 

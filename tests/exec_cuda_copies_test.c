@@ -221,3 +221,63 @@ Test(exec_cuda_copies, blocks_keep_their_gaps, .init = set_up, .fini = tear_down
             for (size_t row = 0; row < rows[size]; row++)
                 for (int i = 0; i < 64; i++) cr_assert_eq(to[size][plane][row][i], i < 40 ? 3 + size : 9);
 }
+
+/* ---- the ways that copies take ---- */
+
+enum { REPORT = 4096 };
+
+static void report_of(enum weir_trace_format format, char report[REPORT])
+{
+    char path[] = "/tmp/weir-copies-XXXXXX";
+    int file = mkstemp(path);
+    cr_assert(file >= 0);
+    close(file);
+    cr_assert_eq(weir_trace_write(path, format), 0, "%s", weir_error_text());
+    file = open(path, O_RDONLY); /* another one: it was replaced */
+    memset(report, 0, REPORT);
+    cr_assert(file >= 0 && read(file, report, REPORT - 1) > 0);
+    close(file);
+    unlink(path);
+}
+
+static void expect_line(const char *report, const char *line)
+{
+    cr_expect(strstr(report, line), "'%s' is not in:\n%s", line, report);
+}
+
+/* Pinned memory goes directly, small pageable memory is staged, large is bounced; counters and report say so. */
+Test(exec_cuda_copies, each_way_is_counted, .init = set_up, .fini = tear_down)
+{
+    static char small[100], large[LARGE];
+    char report[REPORT];
+    struct weir_counters counters;
+    struct driver_context *context;
+    void *pinned;
+    cr_assert_eq(weir__cuda_driver->context_retain(&context, 0), DRIVER_OK);
+    cr_assert_eq(weir__cuda_driver->context_push(context), DRIVER_OK);
+    cr_assert_eq(weir__cuda_driver->pinned_alloc(&pinned, 100, DRIVER_HOST_PORTABLE), DRIVER_OK);
+    cr_assert_eq(weir_trace_start(NULL), 0);
+    struct weir_task *task = begin(small, NULL);
+    to_device(task, memory, pinned, 100);
+    to_device(task, memory + 100, small, 50);
+    to_host(task, small + 50, memory, 50);
+    to_device(task, memory, large, LARGE);
+    to_host(task, pinned, memory, 30);
+    end(task);
+    wait_for_all();
+    weir_scope_counters(scope, &counters);
+    cr_expect(counters.copies_direct == 2 && counters.bytes_direct == 130);
+    cr_expect(counters.copies_staged == 2 && counters.bytes_staged == 100);
+    cr_expect(counters.copies_bounced == 1 && counters.bytes_bounced == LARGE);
+    report_of(WEIR_TRACE_REPORT, report);
+    expect_line(report, " copies   5, 307430 bytes");
+    expect_line(report, " 2 direct, 130 bytes");
+    expect_line(report, " 2 staged, 100 bytes");
+    expect_line(report, " 1 bounced, 307200 bytes");
+    report_of(WEIR_TRACE_REPORT_JSON, report);
+    expect_line(report, "\"copies_by_way\":{\"direct\":2,\"staged\":2,\"bounced\":1}");
+    expect_line(report, "\"bytes_by_way\":{\"direct\":130,\"staged\":100,\"bounced\":307200}");
+    cr_assert_eq(weir__cuda_driver->pinned_free(pinned), DRIVER_OK);
+    cr_assert_eq(weir__cuda_driver->context_pop(&context), DRIVER_OK);
+    cr_assert_eq(weir__cuda_driver->context_release(0), DRIVER_OK);
+}

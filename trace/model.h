@@ -125,6 +125,7 @@ struct weir__trace_fallback {
 struct weir__trace_copy {
     uint32_t task;
     uint8_t kind;
+    uint8_t way; /* enum weir__record_way, 0: none or unknown */
     uint64_t at, bytes;
 };
 

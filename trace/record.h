@@ -63,7 +63,7 @@ enum weir__record_kind {
     WEIR__RECORD_WAIT,    /* a: enum weir__record_wait; b: scope, 0: none; [id of a task, or 0] [begin] [end] [place, 0]
                              [address in the program] */
     WEIR__RECORD_FALLBACK, /* a: enum weir__record_fallback; [id of a task, or 0] [ticks] [place, 0] */
-    WEIR__RECORD_COPY,     /* a: enum weir__copy_kind, 0: fill; [id] [ticks] [bytes] */
+    WEIR__RECORD_COPY,     /* a: enum weir__copy_kind, 0: fill; b: enum weir__record_way, 0: fill; [id] [ticks] [bytes] */
     WEIR__RECORD_LABEL,    /* [id] [name, place] */
     WEIR__RECORD_MEMORY,   /* [address] [bytes] [name, 0] */
     WEIR__RECORD_KINDS
@@ -117,6 +117,9 @@ enum weir__record_wait {
     WEIR__WAIT_DEPEND,
     WEIR__WAIT_KINDS
 };
+
+/* As enum weir__copy_way of the devices. */
+enum weir__record_way { WEIR__RECORD_DIRECT = 1, WEIR__RECORD_STAGED, WEIR__RECORD_BOUNCED, WEIR__RECORD_WAYS };
 
 enum weir__record_fallback {
     WEIR__FALLBACK_FIRST = 1,

@@ -288,7 +288,7 @@ static void on_fallback(struct pass *pass, const uint64_t *at, unsigned a)
                                               ns(pass, at[2]), text_of(pass->trace, at[3])};
 }
 
-static void on_copy(struct pass *pass, const uint64_t *at, unsigned a)
+static void on_copy(struct pass *pass, const uint64_t *at, unsigned a, uint32_t b)
 {
     struct weir__trace_task *task = task_of(pass, at[1]);
     struct weir__trace_copy *copy = task ? MORE(copies) : NULL;
@@ -296,7 +296,11 @@ static void on_copy(struct pass *pass, const uint64_t *at, unsigned a)
         if (task) pass->rc = WEIR_E_NO_MEMORY;
         return;
     }
-    *copy = (struct weir__trace_copy){(uint32_t)(task - pass->trace->tasks), (uint8_t)a, ns(pass, at[2]), at[3]};
+    *copy = (struct weir__trace_copy){.task = (uint32_t)(task - pass->trace->tasks),
+                                      .kind = (uint8_t)a,
+                                      .way = b < WEIR__RECORD_WAYS ? (uint8_t)b : 0,
+                                      .at = ns(pass, at[2]),
+                                      .bytes = at[3]};
     task->copied += at[3];
     task->ncopies++;
 }
@@ -350,7 +354,7 @@ static void tell_tasks(struct pass *pass, const uint64_t *at, unsigned kind, uns
         on_fallback(pass, at, a);
         break;
     case WEIR__RECORD_COPY:
-        on_copy(pass, at, a);
+        on_copy(pass, at, a, b);
         break;
     case WEIR__RECORD_LABEL:
         on_label(pass, at);

@@ -15,6 +15,7 @@ struct sums {
     uint64_t waits[WEIR__WAIT_KINDS], wait_ns[WEIR__WAIT_KINDS];
     uint64_t fallbacks[WEIR__FALLBACK_KINDS];
     uint64_t copies, copied, busy_ns, host_ns;
+    uint64_t ways[WEIR__RECORD_WAYS], way_bytes[WEIR__RECORD_WAYS];
     const struct weir__trace_wait *longest[LONGEST];
 };
 
@@ -68,6 +69,10 @@ static void add_up(const struct weir__trace *trace, struct sums *sums)
         sums->edges++;
     }
     for (size_t i = 0; i < trace->nwaits; i++) add_wait(sums, &trace->waits[i]);
+    for (size_t i = 0; i < trace->ncopies; i++) {
+        sums->ways[trace->copies[i].way]++;
+        sums->way_bytes[trace->copies[i].way] += trace->copies[i].bytes;
+    }
     for (size_t i = 0; i < trace->nfallbacks; i++)
         if (trace->fallbacks[i].why < WEIR__FALLBACK_KINDS) sums->fallbacks[trace->fallbacks[i].why]++;
 }
@@ -102,6 +107,12 @@ static double percent(uint64_t part, uint64_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+static const char *way_name(unsigned way)
+{
+    static const char *const names[WEIR__RECORD_WAYS] = {"", "direct", "staged", "bounced"};
+    return names[way];
+}
+
 static void text_tasks(const struct weir__trace *trace, const struct sums *sums, FILE *file)
 {
     char took[32];
@@ -117,6 +128,9 @@ static void text_tasks(const struct weir__trace *trace, const struct sums *sums,
          " opened by the caller (synchronous constructs)",
          sums->waited, sums->synchronous);
     if (sums->copies) LINE("  copies   %" PRIu64 ", %" PRIu64 " bytes", sums->copies, sums->copied);
+    for (unsigned way = 1; way < WEIR__RECORD_WAYS; way++)
+        if (sums->ways[way])
+            LINE("  %10" PRIu64 " %s, %" PRIu64 " bytes", sums->ways[way], way_name(way), sums->way_bytes[way]);
     LINE("edges      %" PRIu64, sums->edges);
     for (unsigned how = 1; how < WEIR__HOW_KINDS; how++)
         if (sums->how[how]) LINE("  %10" PRIu64 " %s", sums->how[how], weir__how_name(how));
@@ -194,6 +208,8 @@ static void json(const struct weir__trace *trace, const struct sums *sums, FILE 
             sums->late, sums->waited, sums->synchronous);
     fprintf(file, ",\n\"copies\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"edges\":%" PRIu64, sums->copies, sums->copied,
             sums->edges);
+    json_counts(file, "copies_by_way", sums->ways, WEIR__RECORD_WAYS, way_name);
+    json_counts(file, "bytes_by_way", sums->way_bytes, WEIR__RECORD_WAYS, way_name);
     json_counts(file, "edges_by_realisation", sums->how, WEIR__HOW_KINDS, weir__how_name);
     json_counts(file, "waits", sums->waits, WEIR__WAIT_KINDS, weir__wait_name);
     json_counts(file, "wait_ns", sums->wait_ns, WEIR__WAIT_KINDS, weir__wait_name);

@@ -43,6 +43,11 @@ static bool is_pinned(const void *begin, size_t bytes)
     return is_known(begin) && (bytes == 1 || is_known((const char *)begin + bytes - 1));
 }
 
+static void tell_way(const struct weir__copy *copy, enum weir__copy_way way)
+{
+    if (copy->way_out) *copy->way_out = way;
+}
+
 /* ---- what the driver does alone ---- */
 
 static int copy_row(struct cuda_stream *stream, const struct weir__copy *copy, size_t to, size_t from)
@@ -265,7 +270,11 @@ static int copy_host(struct cuda_stream *stream, const struct weir__copy *copy)
     } else {
         bool now = to_host ? !stream->lent : !weir__cuda_is_written(stream, host, span);
         if (total <= STAGE_BYTES && now) rc = copy_staged(stream, copy, total);
-        if (rc == WEIR_E_BUSY) rc = copy_ordered(stream, copy);
+        tell_way(copy, WEIR__WAY_STAGED);
+        if (rc == WEIR_E_BUSY) {
+            rc = copy_ordered(stream, copy);
+            tell_way(copy, WEIR__WAY_BOUNCED);
+        }
     }
     if (to_host) weir__cuda_writes(stream, host, span);
     return rc;

@@ -97,6 +97,12 @@ struct weir_counters {
     uint64_t issued_late;      /* device tasks issued by a completion, not by their submitter */
     uint64_t window_waits;     /* submissions that waited or helped because the window was full */
     uint64_t window_exceeded;  /* submissions past the window because nothing in flight was sure to finish */
+    uint64_t copies_direct;    /* copies of device tasks that the device made by itself, and their bytes */
+    uint64_t bytes_direct;
+    uint64_t copies_staged;    /* through pinned memory, in it at the call or out of it when completion was seen (CUDA) */
+    uint64_t bytes_staged;
+    uint64_t copies_bounced;   /* through pinned memory, by functions of the host in stream order (CUDA) */
+    uint64_t bytes_bounced;
     uint64_t peak_in_flight;   /* most tasks of one scope in flight at once */
 };
 
