@@ -7,6 +7,7 @@
 #include "interop/construct.h"
 #include "interop/decode.h"
 #include "interop/entries.h"
+#include "interop/reduction.h"
 #include "interop/registry.h"
 #include "interop/runtime.h"
 #include "interop/target_task.h"
@@ -68,8 +69,9 @@ static bool is_plain(const struct weir__map_args *maps)
 
 /* Everything that a target construct queues on its task. */
 static int queue_work(struct weir__construct *construct, const struct weir__kernel_args *args,
-                      const struct weir__map_args *maps, struct weir__launch launch)
+                      const struct weir__map_args *maps, const struct weir__shape *shape, struct weir__launch launch)
 {
+    struct weir__reduction reduction = {NULL};
     uint64_t room[ARGUMENTS_ON_STACK];
     uint64_t *values = room;
     struct weir__region *region = &construct->region;
@@ -81,13 +83,15 @@ static int queue_work(struct weir__construct *construct, const struct weir__kern
         values = weir__region_scratch(region, ((size_t)args->n + 1) * sizeof *values);
         if (!values) return WEIR_E_NO_MEMORY;
     }
-    if (args->leading_pointer) values[n++] = 0; /* the host's kernels do not look at it */
+    /* Kernels look at it only for reductions over teams. */
+    if (args->leading_pointer) rc = weir__reduction_begin(region, shape, &reduction, &values[n++]);
+    if (rc) return rc;
     for (uint32_t i = 0; plain && i < found; i++) values[n + i] = (uintptr_t)maps->bases[i];
     if (!plain) rc = weir__data_arguments(region, maps, values + n, &found);
-    if (rc) return rc;
     launch.nargs = n + found;
     launch.args = values;
-    rc = weir__task_launch(construct->task, &launch);
+    if (!rc) rc = weir__task_launch(construct->task, &launch);
+    weir__reduction_end(region, &reduction);
     return rc || plain ? rc : weir__data_end(region, maps);
 }
 
@@ -114,8 +118,9 @@ static int launch(const struct weir__abi_ident *where, int64_t device, const voi
     if (weir__record_is_on()) weir__trace_construct(construct, kernel->name, where, &maps);
     weir__construct_maps(construct, &maps);
     struct weir__launch what = {.kernel = address};
-    shape_set(&what, args, target, &kernel->on[target->index].shape);
-    weir__construct_close(construct, queue_work(construct, args, &maps, what));
+    const struct weir__shape *shape = &kernel->on[target->index].shape;
+    shape_set(&what, args, target, shape);
+    weir__construct_close(construct, queue_work(construct, args, &maps, shape, what));
     return 0;
 }
 

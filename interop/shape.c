@@ -8,8 +8,8 @@
 enum { USUAL_THREADS = 128, TEAMS_PER_PROCESSOR = 8 };
 
 /* { u8 generic state machine, u8 nested parallelism, u8 mode, i32 least and most threads, i32 least and most teams,
- *   i32 reduction bytes, i32 reductions, … } */
-enum { AT_MODE = 2, AT_THREADS_MOST = 8, AT_TEAMS_LEAST = 12, AT_TEAMS_MOST = 16, AT_REDUCTION = 20 };
+ *   i32 reduction bytes, i32 reduction records, … } */
+enum { AT_MODE = 2, AT_THREADS_MOST = 8, AT_TEAMS_LEAST = 12, AT_TEAMS_MOST = 16, AT_REDUCTION = 20, AT_RECORDS = 24 };
 
 static int32_t number_at(const unsigned char *bytes, size_t at)
 {
@@ -33,6 +33,7 @@ bool weir__shape_of_environment(const void *bytes, struct weir__shape *out)
     out->teams_least = number_at(at, AT_TEAMS_LEAST);
     out->teams_most = number_at(at, AT_TEAMS_MOST);
     out->reduction_bytes = number_at(at, AT_REDUCTION);
+    out->reduction_records = number_at(at, AT_RECORDS);
     return true;
 }
 

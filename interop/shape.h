@@ -26,7 +26,8 @@ struct weir__shape {
     bool known; /* false: a kernel for the CPU, or without a word about it */
     uint8_t mode;
     int32_t threads_most, teams_least, teams_most; /* 0 or less: not said */
-    int32_t reduction_bytes; /* of a team's part in a reduction over teams */
+    int32_t reduction_bytes;   /* of a team's part in a reduction over teams; 0 or less: there is none */
+    int32_t reduction_records; /* such parts that the buffer of a reduction has room for */
 };
 
 /* What a device is able to do. */

@@ -5,8 +5,10 @@ endif()
 set(weir_facade weir_interop weir_exec weir_trace weir_devices weir_graph PkgConfig::FFI ${CMAKE_DL_LIBS})
 
 weir_test(interop_shape_test SOURCES ${PROJECT_SOURCE_DIR}/interop/shape.c)
-add_test(NAME interop_nvptx COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/interop_nvptx.sh)
-set_tests_properties(interop_nvptx PROPERTIES TIMEOUT 60 SKIP_RETURN_CODE 77)
+add_executable(interop_shape_print interop_shape_print.c ${PROJECT_SOURCE_DIR}/interop/shape.c)
+target_link_libraries(interop_shape_print PRIVATE weir_build)
+add_test(NAME interop_nvptx COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/interop_nvptx.sh $<TARGET_FILE:interop_shape_print>)
+set_tests_properties(interop_nvptx PROPERTIES TIMEOUT 120 SKIP_RETURN_CODE 77)
 weir_test(interop_decode_test SOURCES ${PROJECT_SOURCE_DIR}/interop/decode.c)
 
 # A device image made by hand, and an executable whose functions stand in for libomp.

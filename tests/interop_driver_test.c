@@ -14,9 +14,10 @@
 
 enum { DEVICES = 4, DEVICE = 1 };
 
-static struct weir__abi_entry_new no_entry;
+static char reduce_region;
+static struct weir__abi_entry_new entries[] = {{0, 1, 1, 0, &reduce_region, "image_reduce", 0, 0, NULL}};
 static struct weir__abi_image image;
-static struct weir__abi_descriptor descriptor = {1, &image, &no_entry, &no_entry};
+static struct weir__abi_descriptor descriptor = {1, &image, entries, entries + 1};
 static struct weir__abi_interop_context place;
 static void *context; /* the primary one of the device */
 
@@ -25,7 +26,7 @@ static void set_up(void)
     emulator_set("devices", DEVICES);
     emulator_set("report_legacy", 1);
     setenv("WEIR_DEVICE", "cuda", 1);
-    image = image_map(&no_entry, 0);
+    image = image_map(entries, 1);
     __tgt_register_lib(&descriptor);
     cr_assert_eq(omp_get_num_devices(), DEVICES);
     cr_assert_eq(cuDevicePrimaryCtxRetain(&context, DEVICE), 0);
@@ -131,4 +132,32 @@ Test(interop_driver, use_and_destroy_wait_for_foreign_work)
     cr_assert_eq(cuMemFreeHost(host), 0);
     cr_assert_eq(cuMemFree_v2(address), 0);
     cr_assert_eq(cuCtxPopCurrent_v2(NULL), 0);
+}
+
+/* ---- kernels that say how they were translated ---- */
+
+enum { TO = 1, FROM = 2, PARAM = 0x20, OUTS = 5 };
+
+static int launch(int64_t *out, uint32_t version)
+{
+    void *pointers[] = {out};
+    int64_t sizes[] = {OUTS * sizeof *out}, types[] = {TO | FROM | PARAM};
+    struct weir__abi_kernel_args args = {
+        .version = version, .nargs = 1, .bases = pointers, .begins = pointers, .sizes = sizes, .types = types};
+    return __tgt_target_kernel(NULL, DEVICE, 0, 0, &reduce_region, &args);
+}
+
+/* The grid is what the environment bounds; the leading pointer is to counters that are zero, and a buffer. */
+Test(interop_driver, a_kernel_gets_its_grid_and_what_it_reduces_with)
+{
+    size_t objects = 0;
+    for (int i = 0; i < 20; i++) {
+        int64_t out[OUTS] = {-1, -1, -1, -1, -1};
+        cr_assert_eq(launch(out, 3), 0);
+        cr_assert(out[0] == 0 && out[1] == 0, "launch %d: %ld, %ld", i, (long)out[0], (long)out[1]);
+        cr_assert_neq(out[2], 0);
+        cr_assert(out[3] == 7 && out[4] == 96, "%ld teams of %ld threads", (long)out[3], (long)out[4]);
+        if (i == 4) objects = emulator_live_objects();
+    }
+    cr_assert_eq(emulator_live_objects(), objects, "the memory of a launch is used again");
 }

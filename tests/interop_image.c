@@ -50,3 +50,33 @@ void image_report(void *first, int64_t *out)
     out[1] = image_variable;
     mark = (int64_t *)(intptr_t)out[2];
 }
+
+/* ---- a kernel as for a GPU: it says how it was translated, and reduces over teams ---- */
+
+/* SPMD, at most 96 threads and 7 teams; parts of 16 bytes, 4 of them. */
+const struct {
+    uint8_t state_machine, nested, mode;
+    int32_t bounds[4], reduction_bytes, reduction_records;
+    void *where, *dynamic;
+} image_reduce_kernel_environment = {0, 0, 2, {1, 96, 0, 7}, 16, 4, 0, 0};
+
+struct launch_environment {
+    uint32_t teams_done, rounds;
+    unsigned char *buffer;
+};
+
+/* As the first words of what the emulated CUDA driver says about a launch; it is there in programs that have it. */
+const unsigned *emulator_launch(void) __attribute__((weak));
+
+void image_reduce(struct launch_environment *environment, int64_t *out);
+void image_reduce(struct launch_environment *environment, int64_t *out)
+{
+    out[0] = environment->teams_done;
+    out[1] = environment->rounds;
+    for (int i = 0; i < 64; i++) environment->buffer[i] = (unsigned char)i; /* all of it is there */
+    environment->teams_done = environment->rounds = 5; /* the next launch has its own */
+    out[2] = (intptr_t)environment;
+    if (!emulator_launch) return;
+    out[3] = emulator_launch()[0];
+    out[4] = emulator_launch()[3];
+}

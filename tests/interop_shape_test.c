@@ -11,6 +11,9 @@ static const unsigned char spmd[WEIR__SHAPE_BYTES] = {0, 1, 2, 0, 1, 0, 0, 0, 96
 static const unsigned char generic[WEIR__SHAPE_BYTES] = {1, 1, 1,    0,    1,    0,    0,    0,    128,  0,
                                                          0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
+/* … and for reductions of 8 and 4 bytes over teams. */
+static const unsigned char reducing[WEIR__SHAPE_BYTES] = {[2] = 2, [4] = 1, [8] = 128, [20] = 16, [25] = 4};
+
 static const struct weir__shape_limits limits = {
     .threads_most = 1024, .warp = 32, .processors = 10, .teams_most = 65535};
 
@@ -22,6 +25,8 @@ Test(shape, environments_are_read)
     cr_assert(shape.teams_least == 7 && shape.teams_most == 7 && shape.reduction_bytes == 0);
     cr_assert(weir__shape_of_environment(generic, &shape));
     cr_assert(shape.mode == WEIR__SHAPE_GENERIC && shape.threads_most == 128 && shape.teams_most == -1);
+    cr_assert(weir__shape_of_environment(reducing, &shape));
+    cr_assert(shape.reduction_bytes == 16 && shape.reduction_records == 1024 && shape.teams_most == 0);
 }
 
 Test(shape, old_compilers_write_one_byte)
@@ -46,22 +51,28 @@ static const struct {
     uint64_t tripcount;
     uint32_t want_teams, want_threads;
 } rows[] = {
-    {"the program names both", {true, WEIR__SHAPE_SPMD, 96, 7, 7, 0}, 7, 96, 1000, 7, 96},
-    {"nothing is named: 128 threads, eight teams a processor", {true, WEIR__SHAPE_SPMD, 0, 0, 0, 0}, 0, 0, 0, 80, 128},
-    {"a short loop has use for few teams", {true, WEIR__SHAPE_SPMD, 0, 0, 0, 0}, 0, 0, 300, 3, 128},
-    {"generic: a team for each iteration, a warp more", {true, WEIR__SHAPE_GENERIC, 0, 0, 0, 0}, 0, 64, 5, 5, 96},
-    {"…but not more than the kernel is made for", {true, WEIR__SHAPE_GENERIC, 128, 0, 0, 0}, 0, 0, 5, 5, 128},
+    {"the program names both", {true, WEIR__SHAPE_SPMD, 96, 7, 7, 0, 0}, 7, 96, 1000, 7, 96},
+    {"nothing is named: 128 threads, eight teams a processor",
+     {true, WEIR__SHAPE_SPMD, 0, 0, 0, 0, 0},
+     0,
+     0,
+     0,
+     80,
+     128},
+    {"a short loop has use for few teams", {true, WEIR__SHAPE_SPMD, 0, 0, 0, 0, 0}, 0, 0, 300, 3, 128},
+    {"generic: a team for each iteration, a warp more", {true, WEIR__SHAPE_GENERIC, 0, 0, 0, 0, 0}, 0, 64, 5, 5, 96},
+    {"…but not more than the kernel is made for", {true, WEIR__SHAPE_GENERIC, 128, 0, 0, 0, 0}, 0, 0, 5, 5, 128},
     {"generic turned into SPMD: a team for each iteration",
-     {true, WEIR__SHAPE_GENERIC_SPMD, 0, 0, 0, 0},
+     {true, WEIR__SHAPE_GENERIC_SPMD, 0, 0, 0, 0, 0},
      0,
      0,
      5,
      5,
      128},
-    {"no teams construct: one team", {true, WEIR__SHAPE_GENERIC, 128, -1, -1, 0}, -1, 0, 0, 1, 128},
-    {"more threads than the device has", {true, WEIR__SHAPE_SPMD, 0, 0, 0, 0}, 2, 5000, 0, 2, 1024},
-    {"more teams than a launch can have", {true, WEIR__SHAPE_SPMD, 0, 0, 0, 0}, 100000, 32, 0, 65535, 32},
-    {"the compiler knows a bound for teams", {true, WEIR__SHAPE_SPMD, 0, 1, 4, 0}, 0, 0, 100000, 4, 128},
+    {"no teams construct: one team", {true, WEIR__SHAPE_GENERIC, 128, -1, -1, 0, 0}, -1, 0, 0, 1, 128},
+    {"more threads than the device has", {true, WEIR__SHAPE_SPMD, 0, 0, 0, 0, 0}, 2, 5000, 0, 2, 1024},
+    {"more teams than a launch can have", {true, WEIR__SHAPE_SPMD, 0, 0, 0, 0, 0}, 100000, 32, 0, 65535, 32},
+    {"the compiler knows a bound for teams", {true, WEIR__SHAPE_SPMD, 0, 1, 4, 0, 0}, 0, 0, 100000, 4, 128},
 };
 
 Test(shape, each_launch_gets_its_grid)

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef WEIR_INTEROP_REDUCTION_H
+#define WEIR_INTEROP_REDUCTION_H
+
+/*
+ * Reductions over the teams of a kernel for a GPU. Each team leaves its part in a buffer, and the last one adds them up;
+ * where the buffer is, and how many teams are done, the kernel finds behind its leading pointer. A launch has memory of its
+ * own for that, since several may run at once.
+ */
+
+#include <weir/error.h>
+
+#include "interop/data.h"
+#include "interop/shape.h"
+
+struct weir__reduction {
+    void *memory; /* on the device; NULL: the kernel reduces nothing over teams */
+};
+
+/*
+ * Before the launch: memory is taken and what the kernel expects there is queued.
+ * @region   open.
+ * @pointer_out  for the kernel; 0 if it has no use for it.
+ * Returns  WEIR_OK; WEIR_E_NO_MEMORY and others, with a text. Threads: that of the region.
+ */
+WEIR_MUST_CHECK int weir__reduction_begin(struct weir__region *region, const struct weir__shape *shape,
+                                          struct weir__reduction *reduction, uint64_t *pointer_out);
+/* Behind the launch: the memory is free when the stream comes to this place. */
+void weir__reduction_end(struct weir__region *region, const struct weir__reduction *reduction);
+
+#endif
