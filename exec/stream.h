@@ -50,7 +50,7 @@ struct weir__stream {
     struct weir__failed           *failed;  /* by position, ascending; under failure_lock */
     uint32_t                       nfailed, cfailed;
     uint64_t                       certified; /* the lessee's: position of the newest certificate record */
-    bool                           traced;    /* the lessee's: trace/ knows the stream */
+    uint32_t                       traced;    /* the lessee's: the recording that knows the stream, weir__record_round() */
     struct weir__spin              clock_lock;
     struct weir__clock             clock;
 };

@@ -149,9 +149,9 @@ void weir__trace_forget(const struct weir_scope *scope)
 static void note_stream(struct weir__stream *stream)
 {
     const struct weir_device *device = stream->device;
-    stream->traced = true;
+    stream->traced = weir__record_round();
     PUT(WEIR__RECORD_STREAM, device->context->number, stream->id, device->number | (uint64_t)device->domain << 32,
-        weir__record_text(device->info.name));
+        weir__record_text(device->info.name), stream->recorded);
 }
 
 /* The k-th point of the node's slots and extras; 0 behind the last. Calls go up. */
@@ -275,7 +275,7 @@ void weir__trace_open(const struct weir_task *task, const struct weir__stream *s
     opening.began = weir__record_writer ? weir__record_writer->began : 0;
     if (!opening.began) opening.began = weir__record_now();
     if (weir__record_writer) weir__record_writer->began = 0;
-    if (!stream->traced) note_stream((struct weir__stream *)stream); /* the lessee's own */
+    if (stream->traced != weir__record_round()) note_stream((struct weir__stream *)stream); /* the lessee's own */
     for (const struct weir__clock_candidate *candidate = candidates; edges != 0; edges -= candidate++->edges)
         add_points(&opening, candidate, how_of(candidates, candidate));
     put_opening(&opening);

@@ -180,17 +180,17 @@ static void plan_draw(void)
 static int start(void)
 {
     size_t limit = (size_t)weir__environment_number("WEIR_TRACE_LIMIT", 256, 1, 65536) << 20;
-    int rc = weir__record_start(limit, plan.record);
+    int rc = weir__record_start(limit, plan.record, false);
     if (rc == WEIR_E_BUSY && plan.record) { /* a second process of the same program */
         char number[32];
         snprintf(number, sizeof number, ".%ld", (long)getpid());
         plan.record = join(plan.record, number);
-        rc = plan.record ? weir__record_start(limit, plan.record) : WEIR_E_NO_MEMORY;
+        rc = plan.record ? weir__record_start(limit, plan.record, false) : WEIR_E_NO_MEMORY;
     }
     if (rc && plan.record) {
         weir__log(1, "%s: the records are kept in memory", weir_error_text());
         plan.record = NULL;
-        rc = weir__record_start(limit, NULL);
+        rc = weir__record_start(limit, NULL, false);
     }
     return rc;
 }

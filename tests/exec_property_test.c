@@ -569,7 +569,7 @@ Test(exec_property, random_graphs_keep_every_dependence, .timeout = 600)
 Test(exec_property, recorded_graphs_are_those_of_the_oracle, .timeout = 600)
 {
     uint64_t seed = number_from("WEIR_TEST_SEED", 1), dags = number_from("WEIR_TEST_RECORDED", 20);
-    cr_assert_eq(weir__record_start(0, NULL), 0);
+    cr_assert_eq(weir__record_start(0, NULL, false), 0);
     for (size_t k = 0; k < rig_nkinds; k++) run_batch(&rig_kinds[k], seed + 1000 * k, (uint32_t)dags);
     weir__record_stop();
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <trace/model.h>
@@ -314,11 +315,115 @@ Test(exec_trace, a_stopped_recording_grows_no_more)
     DONE(weir__trace_read(NULL, &trace));
     cr_expect_eq(trace->ntasks, 1000);
     weir__trace_free(trace);
-    DONE(weir_trace_start(NULL));
+}
+
+Test(exec_trace, a_recording_that_is_resumed_holds_both_parts)
+{
+    struct weir_trace_options resume = {.size = sizeof resume, .resume = true};
+    struct weir__trace *trace;
+    submit_chain(&cells[0]);
+    weir_trace_stop();
+    submit_chain(&cells[0]);
+    DONE(weir_trace_start(&resume));
     submit_chain(&cells[0]);
     DONE(weir__trace_read(NULL, &trace));
     cr_expect_eq(trace->ntasks, 2000);
     weir__trace_free(trace);
+}
+
+/* Some of it in blocks, some in slots, all by threads that go on. */
+Test(exec_trace, a_second_start_discards_what_was_before)
+{
+    struct weir_context *context;
+    struct weir_scope *scope;
+    struct weir__trace *trace;
+    DONE(weir_context_create(NULL, &context));
+    DONE(weir_scope_create(context, NULL, &scope));
+    for (int i = 0; i < 2000; i++) submit_diamond(context, scope);
+    DONE(weir_scope_wait(scope));
+    weir_trace_stop();
+    for (int i = 0; i < 10; i++) submit_diamond(context, scope);
+    DONE(weir_scope_wait(scope));
+    for (int round = 0; round < 3; round++) {
+        DONE(weir_trace_start(NULL));
+        submit_diamond(context, scope);
+        DONE(weir_scope_wait(scope));
+        weir_trace_stop();
+        DONE(weir__trace_read(NULL, &trace));
+        cr_assert_eq(trace->ntasks, 4, "%zu tasks", trace->ntasks);
+        cr_expect_eq(trace->nedges, 4);
+        cr_expect_str_eq(trace->tasks[0].name, "top", "names stay");
+        cr_expect_leq(trace->nwaits, 1, "of this round only");
+        char name[64];
+        cr_expect_str_eq(weir__address_name(trace, (uintptr_t)&cells[0], name, sizeof name), "first");
+        for (size_t i = 0; i < trace->ntasks; i++) {
+            const struct weir__trace_task *task = &trace->tasks[i];
+            cr_expect_eq(task->status, WEIR__NODE_COMPLETE);
+            cr_expect_geq(task->begin, task->made, "%s began before it was made", task->name);
+        }
+        weir__trace_free(trace);
+    }
+    DONE(weir_scope_destroy(scope));
+    DONE(weir_context_destroy(context));
+}
+
+static uint64_t slow_end; /* CLOCK_MONOTONIC */
+
+static int slow_body(void *arg)
+{
+    struct timespec now;
+    (void)arg;
+    usleep(5000);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    slow_end = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return 0;
+}
+
+static int enqueue_slow(struct weir_task *task, void *native_stream, void *arg)
+{
+    (void)task;
+    return weir_host_enqueue(native_stream, slow_body, arg);
+}
+
+/* The device still has work from before: that is no part of the first task that is recorded. */
+Test(exec_trace_cold, work_from_before_the_start_is_not_the_first_task_s)
+{
+    struct weir_context_options options = {.size = sizeof options, .streams_per_device = 1};
+    struct weir_context *context;
+    struct weir_scope *scope;
+    struct weir__trace *trace;
+    DONE(weir_context_create(&options, &context));
+    DONE(weir_scope_create(context, NULL, &scope));
+    struct weir_device *device = weir_device_get(context, 0);
+    DONE(weir_task_submit(scope, device, NULL, 0, enqueue_gate, NULL, WEIR_TASK("gate"), NULL));
+    DONE(weir_task_submit(scope, device, NULL, 0, enqueue_slow, NULL, WEIR_TASK("slow"), NULL));
+    DONE(weir_trace_start(NULL));
+    DONE(weir_task_submit(scope, device, NULL, 0, enqueue_body, NULL, WEIR_TASK("first"), NULL));
+    gate = true;
+    DONE(weir_scope_destroy(scope));
+    DONE(weir_context_destroy(context));
+    DONE(weir__trace_read(NULL, &trace));
+    cr_assert_eq(trace->ntasks, 1);
+    const struct weir__trace_task *task = &trace->tasks[0];
+    cr_expect_geq(trace->begin_ns + task->begin + 1000000, slow_end, "the clock of one is converted to the other's");
+    weir__trace_free(trace);
+}
+
+Test(exec_trace_cold, limits_are_of_each_recording)
+{
+    struct weir__trace *trace;
+    struct weir_trace_options options = {.size = sizeof options, .limit_bytes = 256 << 10};
+    size_t first = 0;
+    for (int round = 0; round < 3; round++) {
+        DONE(weir_trace_start(&options));
+        for (int i = 0; i < 40; i++) submit_chain(&cells[0]);
+        weir_trace_stop();
+        DONE(weir__trace_read(NULL, &trace));
+        cr_expect_gt(trace->dropped, 0);
+        if (!round) first = trace->ntasks;
+        cr_expect_gt(trace->ntasks, first / 2, "%zu tasks in round %d, %zu at first", trace->ntasks, round, first);
+        weir__trace_free(trace);
+    }
 }
 
 Test(exec_trace_cold, bad_calls_get_an_answer)

@@ -9,7 +9,8 @@ int weir_trace_start(const struct weir_trace_options *options)
 {
     if (options && options->size != sizeof *options)
         return weir__fail(WEIR_E_VERSION, "struct weir_trace_options of %zu bytes is not known", options->size);
-    return weir__record_start(options ? options->limit_bytes : 0, options ? options->file : NULL);
+    if (!options) return weir__record_start(0, NULL, false);
+    return weir__record_start(options->limit_bytes, options->file, options->resume);
 }
 
 void weir_trace_stop(void)

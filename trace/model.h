@@ -103,6 +103,12 @@ struct weir__trace_stream {
     const char *device_name;
 };
 
+/* What a stream had done up to there was not recorded. */
+struct weir__trace_mark {
+    uint32_t stream; /* index */
+    uint64_t position;
+};
+
 struct weir__trace_thread {
     uint32_t number;
     char name[17];
@@ -164,6 +170,7 @@ struct weir__trace {
     WEIR__LIST(weir__trace_stretch, stretches);
     WEIR__LIST(weir__trace_scope, scopes);
     WEIR__LIST(weir__trace_stream, streams);
+    WEIR__LIST(weir__trace_mark, marks);
     WEIR__LIST(weir__trace_thread, threads);
     WEIR__LIST(weir__trace_wait, waits);
     WEIR__LIST(weir__trace_fallback, fallbacks);

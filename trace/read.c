@@ -98,6 +98,7 @@ static void records_close(struct weir__records *records)
         if (records->pieces[i].own) free(records->pieces[i].words);
     free(records->pieces);
     if (records->map) munmap((void *)(uintptr_t)records->map, records->bytes);
+    if (records->live) weir__record_read_end();
     memset(records, 0, sizeof *records);
 }
 
@@ -124,6 +125,7 @@ static int open_own(struct weir__records *records)
     const struct weir__arena *arena = weir__record_arena(&fd);
     if (!arena) return weir__fail(WEIR_E_NOT_FOUND, "nothing was recorded");
     records->live = arena;
+    weir__record_read_begin();
     weir__record_hold();
     int rc = map_file(records, fd, "the recording");
     uint64_t taken = atomic_load_explicit(&arena->taken, memory_order_relaxed); /* blocks are written under the locks */

@@ -25,6 +25,12 @@ struct weir__records {
     double rate; /* nanoseconds a tick */
 };
 
+/* Did it happen before the recording began? */
+static inline bool weir__records_is_past(const struct weir__records *records, uint64_t ticks)
+{
+    return ticks < records->begin.ticks;
+}
+
 /* Nanoseconds since the recording began; what is before that is 0. */
 static inline uint64_t weir__records_ns(const struct weir__records *records, uint64_t ticks)
 {

@@ -26,6 +26,8 @@ _Atomic uint32_t weir__record_on;
 _Thread_local struct weir__writer *weir__record_writer __attribute__((tls_model("initial-exec")));
 bool weir__record_counter;
 
+/* Held while this process reads its blocks, and while they are thinned out; taken before .lock. */
+static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 /* Guards what is below; arena and fd do not change while recording can be on. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct weir__arena *arena;
@@ -34,7 +36,9 @@ static struct weir__writer *writers; /* all */
 static struct weir__writer *unused;  /* of threads that have ended */
 static uint32_t nslots;
 static pthread_key_t ends;
-static _Atomic uint64_t ended_ns; /* processor time of own threads that are gone; relaxed: a sum */
+static uint32_t times_begun;
+static uint64_t cpu_before_ns;    /* processor time of own threads before the recording */
+static _Atomic uint64_t ended_ns; /* and of those that are gone; relaxed: a sum */
 
 /* ---- clock ---- */
 
@@ -195,6 +199,16 @@ uint64_t weir__record_new_token(void)
     return 1 + atomic_fetch_add_explicit(&tokens, 1, memory_order_relaxed);
 }
 
+void weir__record_read_begin(void)
+{
+    pthread_mutex_lock(&reading);
+}
+
+void weir__record_read_end(void)
+{
+    pthread_mutex_unlock(&reading);
+}
+
 void weir__record_hold(void)
 {
     pthread_mutex_lock(&lock);
@@ -246,6 +260,61 @@ uint32_t weir__record_text(const char *text)
     return text_write(slot, text, strnlen(text, WEIR__RECORD_STRING));
 }
 
+/* ---- what the system knows ---- */
+
+void weir__record_thread_ends(void)
+{
+    struct timespec used;
+    if (!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used))
+        atomic_fetch_add_explicit(&ended_ns, (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec,
+                                  memory_order_relaxed);
+}
+
+/* The first word of a small file. False: there is none. */
+static bool read_word(const char *path, char *text, size_t bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, bytes - 1) : -1;
+    if (fd >= 0) close(fd);
+    if (n <= 0) return false;
+    text[n] = '\0';
+    text[strcspn(text, " \n")] = '\0';
+    return true;
+}
+
+/* Processor time of the living threads whose name begins with "weir-" (proc(5)). */
+static uint64_t own_threads_ns(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    uint64_t sum = 0;
+    for (const struct dirent *entry; tasks && (entry = readdir(tasks));) {
+        char path[320], word[32];
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+        if (entry->d_name[0] == '.' || !read_word(path, word, sizeof word) || strncmp(word, "weir-", 5)) continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", entry->d_name);
+        if (read_word(path, word, sizeof word)) sum += strtoull(word, NULL, 10);
+    }
+    if (tasks) closedir(tasks);
+    return sum;
+}
+
+static uint64_t cpu_ns(void)
+{
+    return atomic_load_explicit(&ended_ns, memory_order_relaxed) + own_threads_ns();
+}
+
+void weir__record_resources(void)
+{
+    struct rusage usage;
+    uint64_t used = cpu_ns();
+    pthread_mutex_lock(&lock);
+    if (arena && !getrusage(RUSAGE_SELF, &usage)) {
+        atomic_store_explicit(&arena->peak_kb, (uint64_t)usage.ru_maxrss, memory_order_relaxed);
+        atomic_store_explicit(&arena->cpu_ns, used > cpu_before_ns ? used - cpu_before_ns : 0, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 /* ---- start, stop ---- */
 
 static void in_child(void)
@@ -258,6 +327,7 @@ static void in_child(void)
     nslots = 0;
     arena_fd = -1;
     pthread_mutex_init(&lock, NULL);
+    pthread_mutex_init(&reading, NULL);
 }
 
 static void once_only(void)
@@ -311,15 +381,67 @@ static int arena_make(size_t limit, const char *file)
     return WEIR_OK;
 }
 
-int weir__record_start(size_t limit, const char *file)
+static bool names_things(unsigned kind)
+{
+    return kind == WEIR__RECORD_THREAD || kind == WEIR__RECORD_STRING_TEXT || kind == WEIR__RECORD_STREAM ||
+           kind == WEIR__RECORD_SCOPE || kind == WEIR__RECORD_MEMORY;
+}
+
+/* Leave only what names things: threads know it to be there. The rest of the block goes back to the system; on an error
+ * it stays as it is. */
+static void block_thin(uint64_t index, struct weir__slot *block)
+{
+    const size_t head = offsetof(struct weir__slot, words);
+    off_t at = (off_t)(WEIR__ARENA_BYTES + (WEIR__SLOTS + index) * (uint64_t)WEIR__SLOT_BYTES);
+    uint64_t left = 0, used;
+    if (pread(arena_fd, block, sizeof *block, at) < (ssize_t)head) return;
+    used = atomic_load_explicit(&block->used, memory_order_relaxed); /* a copy */
+    for (uint64_t i = 0, n; i < used && (n = block->words[i] >> 8 & 0xff) != 0; i += n) {
+        if (!names_things(block->words[i] & 0xff)) continue;
+        memmove(block->words + left, block->words + i, n * 8);
+        left += n;
+    }
+    atomic_store_explicit(&block->used, left, memory_order_relaxed);
+    size_t bytes = head + left * 8, keep = (bytes + 4095) & ~(size_t)4095;
+    if (pwrite(arena_fd, block, bytes, at) != (ssize_t)bytes || keep >= sizeof *block) return;
+    (void)fallocate(arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at + (off_t)keep, (off_t)(sizeof *block - keep));
+}
+
+/* Begin once more: readers leave out what happened before .begin, and what is in blocks goes. */
+static int begin_anew(size_t limit)
+{
+    struct weir__slot *block = malloc(sizeof *block);
+    if (!block) return weir__fail(WEIR_E_NO_MEMORY, "no memory to begin a recording");
+    weir__record_hold();
+    uint64_t taken = atomic_load_explicit(&arena->taken, memory_order_relaxed); /* held: nobody writes a block */
+    if (taken > arena->nblocks) taken = arena->nblocks;
+    for (uint64_t i = 0; i < taken; i++) block_thin(i, block);
+    atomic_store_explicit(&arena->taken, taken, memory_order_relaxed);
+    atomic_store_explicit(&arena->dropped, 0, memory_order_relaxed); /* a count */
+    arena->nblocks = taken + (limit ? limit : USUAL_LIMIT) / WEIR__SLOT_BYTES;
+    arena->begin = arena->newest = weir__record_moment();
+    weir__record_let_go();
+    free(block);
+    return WEIR_OK;
+}
+
+int weir__record_start(size_t limit, const char *file, bool resume)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int rc = WEIR_OK;
     pthread_once(&once, once_only);
-    pthread_mutex_lock(&lock);
-    int rc = arena ? WEIR_OK : arena_make(limit, file);
-    /* Release: pairs with nothing. A thread that sees it takes the lock before its first record. */
-    if (!rc) atomic_store_explicit(&weir__record_on, 1, memory_order_release);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&reading);
+    if (!weir__record_is_on()) {
+        uint64_t before = cpu_ns();
+        if (arena && !resume) rc = begin_anew(limit);
+        pthread_mutex_lock(&lock);
+        if (!arena) rc = arena_make(limit, file);
+        if (!rc && !resume) cpu_before_ns = before;
+        /* Release: pairs with nothing. A thread that sees it takes the lock before its first record. */
+        if (!rc) atomic_store_explicit(&weir__record_on, ++times_begun, memory_order_release);
+        pthread_mutex_unlock(&lock);
+    }
+    pthread_mutex_unlock(&reading);
     return rc;
 }
 
@@ -336,54 +458,4 @@ const struct weir__arena *weir__record_arena(int *fd_out)
     *fd_out = arena_fd;
     pthread_mutex_unlock(&lock);
     return result;
-}
-
-/* ---- what the system knows ---- */
-
-void weir__record_thread_ends(void)
-{
-    struct timespec used;
-    if (!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used))
-        atomic_fetch_add_explicit(&ended_ns, (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec,
-                                  memory_order_relaxed);
-}
-
-/* The first word of a small file. False: there is none. */
-static bool read_word(const char *path, char *text, size_t bytes)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, bytes - 1) : -1;
-    if (fd >= 0) close(fd);
-    if (n <= 0) return false;
-    text[n] = '\0';
-    text[strcspn(text, " \n")] = '\0';
-    return true;
-}
-
-/* Processor time of the living threads whose name begins with "weir-" (proc(5)). */
-static uint64_t own_threads_ns(void)
-{
-    DIR *tasks = opendir("/proc/self/task");
-    uint64_t sum = 0;
-    for (const struct dirent *entry; tasks && (entry = readdir(tasks));) {
-        char path[320], word[32];
-        snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
-        if (entry->d_name[0] == '.' || !read_word(path, word, sizeof word) || strncmp(word, "weir-", 5)) continue;
-        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", entry->d_name);
-        if (read_word(path, word, sizeof word)) sum += strtoull(word, NULL, 10);
-    }
-    if (tasks) closedir(tasks);
-    return sum;
-}
-
-void weir__record_resources(void)
-{
-    struct rusage usage;
-    uint64_t used = atomic_load_explicit(&ended_ns, memory_order_relaxed) + own_threads_ns();
-    pthread_mutex_lock(&lock);
-    if (arena && !getrusage(RUSAGE_SELF, &usage)) {
-        atomic_store_explicit(&arena->peak_kb, (uint64_t)usage.ru_maxrss, memory_order_relaxed);
-        atomic_store_explicit(&arena->cpu_ns, used, memory_order_relaxed);
-    }
-    pthread_mutex_unlock(&lock);
 }

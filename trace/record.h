@@ -44,7 +44,8 @@
 enum weir__record_kind {
     WEIR__RECORD_THREAD = 1,  /* b: system's number; [16 bytes of name] */
     WEIR__RECORD_STRING_TEXT, /* a: bytes; b: number; the text */
-    WEIR__RECORD_STREAM,      /* a: context; b: stream; [device | domain << 32] [name of the device] */
+    WEIR__RECORD_STREAM,      /* a: context; b: stream; [device | domain << 32] [name of the device] [position before its
+                                 first task since the recording began or went on] */
     WEIR__RECORD_SCOPE,       /* a: context; b: scope; [1: by ranges] */
     /* a: kind | enum weir__record_task | device << 8; b: scope; [id] [ticks]
      * if it has a name: [name, file] [line], else [function]; if it has a token: [token]; then two words an access, to the
@@ -182,14 +183,19 @@ struct weir__writer {
     } texts[256];
 };
 
-/* Is recording on? Hidden, as all that is internal; said here so that the load needs no table. */
+/* 0: recording is off; else how many times it was begun or went on. Hidden, as all that is internal; said here so that the load needs no table. */
 extern _Atomic uint32_t weir__record_on __attribute__((visibility("hidden")));
 extern _Thread_local struct weir__writer *weir__record_writer __attribute__((tls_model("initial-exec")));
 
-static inline bool weir__record_is_on(void)
+static inline uint32_t weir__record_round(void)
 {
     /* Relaxed: a record more or less around a start or a stop. */
-    return __builtin_expect(atomic_load_explicit(&weir__record_on, memory_order_relaxed) != 0, 0);
+    return atomic_load_explicit(&weir__record_on, memory_order_relaxed);
+}
+
+static inline bool weir__record_is_on(void)
+{
+    return __builtin_expect(weir__record_round() != 0, 0);
 }
 
 /* The time line's clock: the processor's counter where it is one clock for all cores, else CLOCK_MONOTONIC. */
@@ -245,14 +251,18 @@ static inline uint64_t weir__record_running(uint64_t id)
     return before;
 }
 
-/* Begin, or go on, with records in memory of at most @limit bytes (0: the usual), in @file if it is not NULL; a limit
- * and a file have their effect at the first call of a process only. WEIR_E_NO_MEMORY, WEIR_E_SYSTEM, WEIR_E_BUSY (the
- * file is another process's) with a text. Any thread. */
-WEIR_MUST_CHECK int weir__record_start(size_t limit, const char *file);
+/* Begin, with records in memory of at most @limit bytes (0: the usual), in @file if it is not NULL. Nothing if it is on.
+ * If there was a recording before, its file stays, and either it goes on (@resume) with its limit, or what happened
+ * before is forgotten. WEIR_E_NO_MEMORY, WEIR_E_SYSTEM, WEIR_E_BUSY (the file is another process's) with a text. Any
+ * thread. */
+WEIR_MUST_CHECK int weir__record_start(size_t limit, const char *file, bool resume);
 /* Any thread. Records of those who are in the middle of one may follow. */
 void weir__record_stop(void);
 /* The file and the first page of the records so far; NULL: none. */
 const struct weir__arena *weir__record_arena(int *fd_out);
+/* In between no recording is begun: what is in the blocks stays. */
+void weir__record_read_begin(void);
+void weir__record_read_end(void);
 /* In between nobody empties a slot: what .used says stays. Short. */
 void weir__record_hold(void);
 void weir__record_let_go(void);

@@ -91,8 +91,15 @@ static void on_thread(struct pass *pass, const uint64_t *at, uint32_t b)
     memcpy(thread->name, at + 1, 16);
 }
 
+/* There is one record for each time that recording began or went on. */
 static void on_stream(struct pass *pass, const uint64_t *at, unsigned a, uint32_t b)
 {
+    struct weir__trace_mark *mark = MORE(marks);
+    note(pass, mark);
+    if (!mark) return;
+    mark->position = at[3];
+    mark->stream = weir__map_get(&pass->trace->index->streams, stream_key(a, b), (uint32_t)pass->trace->nstreams);
+    if (mark->stream < pass->trace->nstreams) return;
     struct weir__trace_stream *stream = MORE(streams);
     note(pass, stream);
     if (!stream) return;
@@ -142,13 +149,12 @@ static void add_accesses(struct pass *pass, const uint64_t *from, const uint64_t
 static void on_task(struct pass *pass, const uint64_t *at, const uint64_t *end, unsigned a, uint32_t b)
 {
     uint32_t scope = weir__map_get(&pass->trace->index->scopes, b, WEIR__NONE);
-    struct weir__trace_task *task = scope != WEIR__NONE ? MORE(tasks) : NULL;
     const uint64_t *next = at + 3;
     pass->task = WEIR__NONE;
-    if (!task) {
-        if (scope != WEIR__NONE) pass->rc = WEIR_E_NO_MEMORY;
-        return;
-    }
+    if (scope == WEIR__NONE || weir__records_is_past(pass->records, at[2])) return;
+    struct weir__trace_task *task = MORE(tasks);
+    note(pass, task);
+    if (!task) return;
     pass->task = (uint32_t)pass->trace->ntasks - 1;
     task->id = at[1];
     task->scope = scope;
@@ -244,6 +250,7 @@ static void on_run(struct pass *pass, const uint64_t *at, unsigned words, uint32
 
 static void on_stretch(struct pass *pass, const uint64_t *at, unsigned a, uint32_t b)
 {
+    if (weir__records_is_past(pass->records, at[3])) return;
     struct weir__trace_stretch *stretch = MORE(stretches);
     note(pass, stretch);
     if (!stretch) return;
@@ -266,6 +273,7 @@ static void on_done(struct pass *pass, const uint64_t *at, uint32_t b)
 
 static void on_wait(struct pass *pass, const uint64_t *at, unsigned a, uint32_t b)
 {
+    if (weir__records_is_past(pass->records, at[3])) return;
     struct weir__trace_wait *wait = MORE(waits);
     note(pass, wait);
     if (!wait) return;
@@ -281,6 +289,7 @@ static void on_wait(struct pass *pass, const uint64_t *at, unsigned a, uint32_t 
 
 static void on_fallback(struct pass *pass, const uint64_t *at, unsigned a)
 {
+    if (weir__records_is_past(pass->records, at[2])) return;
     struct weir__trace_fallback *fallback = MORE(fallbacks);
     note(pass, fallback);
     if (!fallback) return;
@@ -324,6 +333,7 @@ static void on_memory(struct pass *pass, const uint64_t *at)
 
 static void on_forget(struct pass *pass, const uint64_t *at, uint32_t b)
 {
+    if (weir__records_is_past(pass->records, at[1])) return;
     struct weir__trace_forget *forget = MORE(forgets);
     note(pass, forget);
     if (forget) *forget = (struct weir__trace_forget){b, ns(pass, at[1])};
@@ -477,7 +487,7 @@ void weir__trace_free(struct weir__trace *trace)
         for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) free(maps[i]->slots);
     }
     void *lists[] = {trace->tasks,  trace->edges,   trace->accesses, trace->points, trace->runs,      trace->stretches,
-                     trace->scopes, trace->streams, trace->threads,  trace->waits,  trace->fallbacks, trace->copies,
+                     trace->scopes, trace->streams, trace->marks, trace->threads,  trace->waits,  trace->fallbacks, trace->copies,
                      trace->memory, trace->forgets, trace->texts,    trace->index};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) free(lists[i]);
     free(trace);

@@ -43,14 +43,17 @@ static int by_place(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
     if (x->stream != y->stream) return x->stream < y->stream ? -1 : 1;
-    return x->position < y->position ? -1 : x->position > y->position;
+    if (x->position != y->position) return x->position < y->position ? -1 : 1;
+    return x->task < y->task ? -1 : x->task > y->task; /* a task before a mark */
 }
 
-/* Tasks with a point, in the order of their streams. NULL: none, or no memory (then times are not known). */
+/* Tasks with a point, and marks, in the order of their streams. NULL: none, or no memory (then times are not known). */
 static struct place *places_of(const struct weir__trace *trace, size_t *n_out)
 {
-    struct place *places = malloc((trace->ntasks + 1) * sizeof *places);
+    struct place *places = malloc((trace->ntasks + trace->nmarks + 1) * sizeof *places);
     size_t n = 0;
+    for (size_t i = 0; places && i < trace->nmarks; i++)
+        places[n++] = (struct place){trace->marks[i].stream, WEIR__NONE, trace->marks[i].position};
     for (uint32_t i = 0; places && i < trace->ntasks; i++) {
         const struct weir__trace_task *task = &trace->tasks[i];
         if (task->point && task->stream != WEIR__NONE)
@@ -75,23 +78,24 @@ static void estimate(struct weir__trace_task *task, uint64_t before)
     if (task->begin > task->end) task->begin = task->end;
 }
 
-/* A task's stretches are those behind the task before it, up to its own position. */
+/* A task's stretches are those behind the task or mark before it, up to its own position. */
 static void device_times(struct weir__trace *trace)
 {
     size_t n = 0, s = 0;
     struct place *places = places_of(trace, &n);
     if (trace->nstretches) qsort(trace->stretches, trace->nstretches, sizeof *trace->stretches, by_stretch);
     for (size_t i = 0; places && i < n; i++) {
-        struct weir__trace_task *task = &trace->tasks[places[i].task];
-        bool first = i == 0 || places[i - 1].stream != places[i].stream;
+        struct weir__trace_task *task = places[i].task != WEIR__NONE ? &trace->tasks[places[i].task] : NULL;
+        bool known = i > 0 && places[i - 1].stream == places[i].stream && places[i - 1].task != WEIR__NONE;
         for (; s < trace->nstretches; s++) {
             const struct weir__trace_stretch *stretch = &trace->stretches[s];
             if (stretch->stream > places[i].stream) break;
             if (stretch->stream == places[i].stream && stretch->position > places[i].position) break;
             if (stretch->stream < places[i].stream) continue;
-            widen(task, stretch->begin, stretch->end);
+            if (task) widen(task, stretch->begin, stretch->end);
         }
-        estimate(task, first ? WEIR__NEVER : trace->tasks[places[i - 1].task].end);
+        if (!task) continue;
+        estimate(task, known ? trace->tasks[places[i - 1].task].end : WEIR__NEVER);
         if (task->status != WEIR__NODE_WAITING) continue;
         task->status = task->end != WEIR__NEVER ? WEIR__NODE_COMPLETE : WEIR__NODE_ISSUED;
     }

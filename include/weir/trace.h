@@ -2,6 +2,7 @@
 #ifndef WEIR_TRACE_H
 #define WEIR_TRACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,11 +24,13 @@ struct weir_trace_options {
     size_t limit_bytes; /* of records; more are dropped and counted. 0: 256 MiB, whatever WEIR_TRACE_LIMIT says */
     /* A file that keeps the records, for `weir draw` when the process is gone; it is overwritten. NULL: memory. */
     const char *file;
+    bool resume; /* go on where weir_trace_stop() ended, instead of discarding what was recorded before */
 };
 
 /**
- * Begin to record, or go on. Tasks that were made before are not in the records. The records of a process are one
- * recording: a limit and a file have their effect at the first call.
+ * Begin a recording. What an earlier one of the process holds is discarded, unless .resume is set; while one goes on nothing
+ * changes. Tasks that were made before, or while nothing was recorded, are not in it. All recordings of a process lie in the
+ * same file, that of the first call; with .resume the limit, too, is that of before.
  * @options  borrowed for the call; NULL: all defaults.
  * Returns  WEIR_OK (also if it is on); WEIR_E_VERSION; WEIR_E_NO_MEMORY; WEIR_E_SYSTEM; WEIR_E_BUSY (another process writes
  *          to the file).
