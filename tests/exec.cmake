@@ -67,3 +67,7 @@ set_tests_properties(gpu PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
 
 # What is written of a recording.
 weir_test(exec_trace_test SOURCES json.c LIBRARIES ${weir_exec_parts})
+weir_test(exec_timeline_test SOURCES json.c timeline_rules.c LIBRARIES ${weir_exec_parts} m)
+# The same rules, for files that programs under `weir run` leave.
+add_executable(timeline_check timeline_check.c timeline_rules.c json.c)
+target_link_libraries(timeline_check PRIVATE weir_build m)

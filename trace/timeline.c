@@ -46,29 +46,39 @@ static void end(struct writer *w)
     fputs("}", w->file);
 }
 
-static void name_put(struct writer *w, const char *what, uint32_t pid, uint32_t tid, const char *name)
+/* What a process or thread is called, and where it stands among the others. */
+static void name_put(struct writer *w, const char *what, uint32_t pid, uint32_t tid, const char *name, size_t place)
 {
-    fprintf(w->file, "%s{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"%s\",\"args\":{\"name\":", w->any ? ",\n" : "\n",
+    fprintf(w->file, "%s{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"%s_name\",\"args\":{\"name\":", w->any ? ",\n" : "\n",
             pid, tid, what);
     w->any = true;
     weir__out_json(w->file, name);
-    fputs("}}", w->file);
+    fprintf(w->file, "}},\n{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%zu}}", pid,
+            tid, what, place);
+}
+
+static bool is_first_of_device(const struct weir__trace *trace, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (process_of(&trace->streams[k]) == process_of(&trace->streams[i])) return false;
+    return true;
 }
 
 static void names(struct writer *w)
 {
     const struct weir__trace *trace = w->trace;
     char text[128];
-    name_put(w, "process_name", HOST, 0, "host threads");
+    name_put(w, "process", HOST, 0, "host threads", 0);
     for (size_t i = 0; i < trace->nthreads; i++) {
         snprintf(text, sizeof text, "%s %u", trace->threads[i].name, trace->threads[i].number);
-        name_put(w, "thread_name", HOST, trace->threads[i].number, text);
+        name_put(w, "thread", HOST, trace->threads[i].number, text, i);
     }
     for (size_t i = 0; i < trace->nstreams; i++) {
         const struct weir__trace_stream *stream = &trace->streams[i];
-        name_put(w, "process_name", process_of(stream), 0, stream->device_name ? stream->device_name : "device");
+        const char *device = stream->device_name ? stream->device_name : "device";
+        if (is_first_of_device(trace, i)) name_put(w, "process", process_of(stream), 0, device, process_of(stream));
         snprintf(text, sizeof text, "stream %u", stream->number);
-        name_put(w, "thread_name", process_of(stream), stream->number, text);
+        name_put(w, "thread", process_of(stream), stream->number, text, stream->number);
     }
 }
 
@@ -101,6 +111,7 @@ static void task_slice(struct writer *w, const char *category, const char *name,
                        uint64_t from, uint64_t to, const struct weir__trace_task *task)
 {
     slice(w, category, name, pid, tid, from, to);
+    if (task->status == WEIR__NODE_FAILED) fputs(",\"cname\":\"terrible\"", w->file);
     task_args(w, task);
     end(w);
 }
@@ -131,8 +142,9 @@ static void tasks(struct writer *w)
     for (size_t i = 0; i < trace->nruns; i++) {
         const struct weir__trace_run *run = &trace->runs[i];
         const struct weir__trace_task *task = &trace->tasks[run->task];
-        task_slice(w, "host", weir__task_name(named(trace, task), name, sizeof name), HOST,
-                   trace->threads[run->thread].number, run->begin, run->end, task);
+        weir__task_name(named(trace, task), name, sizeof name);
+        snprintf(text, sizeof text, "%s%s", task->whole != WEIR__NONE ? "host part of " : "", name);
+        task_slice(w, "host", text, HOST, trace->threads[run->thread].number, run->begin, run->end, task);
     }
     /* Those that somebody else completes have no lane: asynchronous events of their own. */
     for (size_t i = 0; i < trace->ntasks; i++) {
@@ -157,9 +169,11 @@ static void waits(struct writer *w)
     for (size_t i = 0; i < trace->nwaits; i++) {
         const struct weir__trace_wait *wait = &trace->waits[i];
         slice(w, "wait", weir__wait_name(wait->why), HOST, trace->threads[wait->thread].number, wait->begin, wait->end);
-        fputs(",\"args\":{\"place\":", w->file);
-        weir__out_json(w->file, weir__wait_place(trace, wait, text, sizeof text));
-        fputs("}", w->file);
+        if (weir__wait_place(trace, wait, text, sizeof text)[0]) {
+            fputs(",\"args\":{\"place\":", w->file);
+            weir__out_json(w->file, text);
+            fputs("}", w->file);
+        }
         end(w);
     }
     for (size_t i = 0; i < trace->nfallbacks; i++) {
@@ -173,6 +187,13 @@ static void waits(struct writer *w)
 
 /* ---- arrows: of event waits ---- */
 
+/* An arrow is tied to the slices that it begins and ends in, which must have some length for that. */
+static bool has_slice(const struct weir__trace_task *task)
+{
+    return task->stream != WEIR__NONE && task->begin != WEIR__NEVER && task->end != WEIR__NEVER &&
+           task->end > task->begin && task->kind != WEIR__TRACE_FENCE;
+}
+
 static void arrows(struct writer *w)
 {
     const struct weir__trace *trace = w->trace;
@@ -180,12 +201,10 @@ static void arrows(struct writer *w)
     for (size_t i = 0; i < trace->nedges; i++) {
         const struct weir__trace_edge *edge = &trace->edges[i];
         const struct weir__trace_task *from = &trace->tasks[edge->from], *to = &trace->tasks[edge->to];
-        if (edge->how != WEIR__HOW_EVENT || from->stream == WEIR__NONE || to->stream == WEIR__NONE) continue;
-        if (from->end == WEIR__NEVER || to->begin == WEIR__NEVER) continue;
+        if (edge->how != WEIR__HOW_EVENT || !has_slice(from) || !has_slice(to)) continue;
         const struct weir__trace_stream *a = &trace->streams[from->stream], *b = &trace->streams[to->stream];
         weir__edge_story(trace, edge, text, sizeof text);
-        begin(w, "s", "event", "event wait", process_of(a), a->number,
-              from->end > from->begin ? from->end - 1 : from->end);
+        begin(w, "s", "event", "event wait", process_of(a), a->number, from->end - 1);
         fprintf(w->file, ",\"id\":%u,\"args\":{\"why\":", ++w->flows);
         weir__out_json(w->file, text);
         fputs("}", w->file);
