@@ -34,7 +34,7 @@ const char *weir__how_name(unsigned how)
         [WEIR__HOW_KNOWN] = "implied by an earlier wait of the stream",
         [WEIR__HOW_IMPLIED] = "implied by another wait",
         [WEIR__HOW_EVENT] = "event wait on the device",
-        [WEIR__HOW_HOST] = "by completion: a host task on one side",
+        [WEIR__HOW_HOST] = "by completion: the host waited",
         [WEIR__HOW_DOMAIN] = "through the host: devices that cannot wait for each other",
         [WEIR__HOW_FOREIGN] = "left to libomp: host tasks on both sides",
         [WEIR__HOW_OPEN] = "not yet",
