@@ -10,6 +10,10 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weir DESTINATION ${CMAKE_INSTALL
 foreach(name IN LISTS WEIR_DROPIN_NAMES)
   install(FILES ${WEIR_BUILD_LIB}/weir/${name} DESTINATION ${CMAKE_INSTALL_LIBDIR}/weir)
 endforeach()
+if(WEIR_OPENMP)
+  install(TARGETS weir_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/weir/plugins)
+  install(FILES ${WEIR_BUILD_LIB}/weir/plugins/${WEIR_PLUGIN_LINK} DESTINATION ${CMAKE_INSTALL_LIBDIR}/weir/plugins)
+endif()
 
 # find_package(weir)
 set(weir_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weir)

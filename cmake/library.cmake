@@ -50,15 +50,19 @@ if(WEIR_OPENMP)
 endif()
 
 # The CPU backend for the libomptarget of LLVM 14 and 16, in a folder of its own: found only by those who ask for it.
+# LLVM 16 looks for the second name first. Both drop what they loaded at exit, while threads of ours may still run.
 if(WEIR_OPENMP)
   add_library(weir_plugin MODULE $<TARGET_OBJECTS:weir_plugin_objects> $<TARGET_OBJECTS:weir_exec>
     $<TARGET_OBJECTS:weir_trace> $<TARGET_OBJECTS:weir_devices> $<TARGET_OBJECTS:weir_graph>)
   set(weir_plugin_map ${PROJECT_SOURCE_DIR}/cmake/weir_plugin.map)
   target_link_libraries(weir_plugin PRIVATE weir_build PkgConfig::FFI ${CMAKE_DL_LIBS})
-  target_link_options(weir_plugin PRIVATE -Wl,--version-script=${weir_plugin_map})
+  target_link_options(weir_plugin PRIVATE -Wl,--version-script=${weir_plugin_map} -Wl,-z,nodelete)
   if(NOT WEIR_SANITIZER) # its functions come with the program
     target_link_options(weir_plugin PRIVATE -Wl,-z,defs)
   endif()
   set_target_properties(weir_plugin PROPERTIES OUTPUT_NAME omptarget.rtl.x86_64 LINK_DEPENDS ${weir_plugin_map}
     LINKER_LANGUAGE C LIBRARY_OUTPUT_DIRECTORY ${WEIR_BUILD_LIB}/weir/plugins)
+  set(WEIR_PLUGIN_LINK libomptarget.rtl.x86_64.nextgen.so)
+  file(MAKE_DIRECTORY ${WEIR_BUILD_LIB}/weir/plugins)
+  file(CREATE_LINK libomptarget.rtl.x86_64.so ${WEIR_BUILD_LIB}/weir/plugins/${WEIR_PLUGIN_LINK} SYMBOLIC)
 endif()

@@ -31,4 +31,15 @@ if [[ -n $libomp ]]; then
     nm -D --defined-only --with-symbol-versions "$libomp" | awk '{print $3}' >"$scratch/libomp"
     for name in $shim; do grep -qxF "$name" "$scratch/libomp" || fail "$name is none of libomp's"; done
 fi
+
+[[ $OPENMP == ON ]] || finish
+# The plugin for LLVM's libomptarget: what its header declares, under both names that are looked for.
+plugins=$PREFIX/lib/weir/plugins
+nm -D --defined-only --with-symbol-versions "$plugins/libomptarget.rtl.x86_64.so" | awk '$2 != "A" {print $3}' |
+    sort >"$scratch/plugin"
+grep -oE '\b__tgt_rtl_[a-z_]+\(' "$SOURCE/interop/plugin/plugin.h" | tr '(' '@' | sed 's/$/@VERS1.0/' | sort -u >"$scratch/wanted"
+diff "$scratch/wanted" "$scratch/plugin" >"$scratch/diff" ||
+    { cat "$scratch/diff"; fail "the plugin's functions are not those of its header"; }
+[[ $(readlink -f "$plugins/libomptarget.rtl.x86_64.nextgen.so") == $(readlink -f "$plugins/libomptarget.rtl.x86_64.so") ]] ||
+    fail "no plugin under the name that LLVM 16 looks for first"
 finish

@@ -65,5 +65,14 @@ endif()
 # The plugin for LLVM's libomptarget: its functions, and the library.
 weir_test(interop_plugin_test LIBRARIES weir_plugin_objects weir_exec weir_trace weir_devices weir_graph PkgConfig::FFI
   ${CMAKE_DL_LIBS})
-add_dependencies(interop_plugin_test weir_plugin)
-target_compile_definitions(interop_plugin_test PRIVATE PLUGIN="$<TARGET_FILE:weir_plugin>")
+add_dependencies(interop_plugin_test weir_plugin devices_host_image_2)
+target_compile_definitions(interop_plugin_test PRIVATE
+  PLUGIN="$<TARGET_FILE:weir_plugin>" IMAGE="$<TARGET_FILE:devices_host_image_2>")
+# LLVM's own libomptarget, unpacked from its packages, loads the plugin.
+if(NOT WEIR_SANITIZER)
+  foreach(release 14 16)
+    add_test(NAME interop_plugin_llvm_${release} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/plugin/in_llvm.sh ${release}
+      ${PROJECT_BINARY_DIR}/llvm $<TARGET_FILE_DIR:weir_plugin>)
+    set_tests_properties(interop_plugin_llvm_${release} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+  endforeach()
+endif()

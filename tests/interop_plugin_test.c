@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <interop/abi.h>
@@ -100,6 +101,68 @@ Test(interop_plugin, misuse_of_arguments_is_refused)
     const char *text = NULL;
     failed(__tgt_rtl_init_device_info(0, NULL, &text));
     cr_assert_not_null(text);
+}
+
+Test(interop_plugin, memory_of_the_host_is_usable_as_it_is)
+{
+    int here[4] = {0};
+    void *there = NULL;
+    ok(__tgt_rtl_data_lock(0, here, sizeof here, &there));
+    cr_assert_eq(there, (void *)here);
+    ok(__tgt_rtl_data_unlock(0, here));
+    failed(__tgt_rtl_data_lock(0, NULL, sizeof here, &there));
+    failed(__tgt_rtl_data_lock(0, here, 0, &there));
+    failed(__tgt_rtl_data_lock(0, here, sizeof here, NULL));
+    failed(__tgt_rtl_data_lock(3, here, sizeof here, &there));
+    failed(__tgt_rtl_data_unlock(0, NULL));
+    failed(__tgt_rtl_data_unlock(3, here));
+}
+
+Test(interop_plugin, an_image_without_entries_gives_an_empty_table)
+{
+    struct weir__abi_image image = {.start = NULL};
+    cr_assert_eq(__tgt_rtl_supports_empty_images(), 1);
+    cr_assert_null(__tgt_rtl_load_binary(0, &image));
+    FILE *file = fopen(IMAGE, "rb");
+    cr_assert(file);
+    fseek(file, 0, SEEK_END);
+    long bytes = ftell(file);
+    char *content = malloc((size_t)bytes);
+    rewind(file);
+    cr_assert_eq(fread(content, 1, (size_t)bytes, file), (size_t)bytes);
+    fclose(file);
+    image = (struct weir__abi_image){.start = content, .end = content + bytes};
+    cr_assert_eq(__tgt_rtl_is_valid_binary(&image), 1);
+    struct weir__plugin_table *table = __tgt_rtl_load_binary(0, &image);
+    cr_assert(table && table->begin == table->end);
+    struct weir__abi_entry_old entry = {.name = "no such symbol"};
+    image.entries_begin = &entry;
+    image.entries_end = &entry + 1;
+    cr_assert_null(__tgt_rtl_load_binary(0, &image));
+    image.entries_end = (char *)&entry + 5;
+    cr_assert_null(__tgt_rtl_load_binary(0, &image));
+    content[0] = 'X';
+    cr_assert_eq(__tgt_rtl_is_valid_binary(&image), 0);
+    cr_assert_null(__tgt_rtl_load_binary(0, &image));
+    free(content);
+}
+
+/* 0x10 is LLVM's bit for what plugins say about kernels. */
+Test(interop_plugin, kernels_are_told_of_when_asked_for)
+{
+    char text[256] = "";
+    _Atomic int ran = 0;
+    void *args[] = {&ran};
+    ptrdiff_t offsets[] = {0};
+    FILE *file = tmpfile();
+    cr_assert(file && dup2(fileno(file), STDERR_FILENO) >= 0);
+    ok(__tgt_rtl_run_target_region(0, add_one, args, offsets, 1));
+    cr_assert_eq(lseek(fileno(file), 0, SEEK_CUR), 0);
+    __tgt_rtl_set_info_flag(0x10);
+    ok(__tgt_rtl_run_target_region(0, add_one, args, offsets, 1));
+    __tgt_rtl_set_info_flag(0);
+    cr_assert(pread(fileno(file), text, sizeof text - 1, 0) > 0);
+    cr_assert(strstr(text, "device 0: run_target_region of kernel") && strstr(text, "with 1 arguments"), "%s", text);
 }
 
 Test(interop_plugin, work_behind_a_wait_follows_the_record)
@@ -299,12 +362,21 @@ Test(interop_plugin, random_legal_and_illegal_calls)
 /* What each release cannot do without, and the optional functions that are there. */
 Test(interop_plugin_library, the_library_has_what_is_looked_up)
 {
-    static const char *const names[] = {
-        "is_valid_binary", "number_of_devices",   "init_device",        "load_binary",       "data_alloc",
-        "data_submit",     "data_retrieve",       "data_delete",        "run_target_region", "run_target_team_region",
-        "launch_kernel",   "create_event",        "record_event",       "wait_event",        "sync_event",
-        "destroy_event",   "init_async_info",     "release_async_info", "init_device_info",  "synchronize",
-        "query_async",     "data_exchange_async", "init_plugin",        "deinit_device"};
+    static const char *const names[] = {"is_valid_binary",   "number_of_devices",
+                                        "init_device",       "load_binary",
+                                        "data_alloc",        "data_submit",
+                                        "data_retrieve",     "data_delete",
+                                        "run_target_region", "run_target_team_region",
+                                        "launch_kernel",     "create_event",
+                                        "record_event",      "wait_event",
+                                        "sync_event",        "destroy_event",
+                                        "init_async_info",   "release_async_info",
+                                        "init_device_info",  "synchronize",
+                                        "query_async",       "data_exchange_async",
+                                        "init_plugin",       "deinit_device",
+                                        "data_lock",         "data_unlock",
+                                        "set_info_flag",     "supports_empty_images",
+                                        "print_device_info"};
     void *library = dlopen(PLUGIN, RTLD_NOW | RTLD_LOCAL);
     if (!library) cr_skip_test("a sanitized library: %s", dlerror());
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -6,7 +6,10 @@
  * There are no statuses of single pieces of work to hand on: what the plugin queues cannot fail once it is queued,
  * unless the device does, and that is what sync() of the backend returns.
  */
+#include <exec/work.h>
+
 #include "interop/plugin/object.h"
+#include "interop/plugin/report.h"
 
 #define OPS (&weir__host_ops)
 
@@ -23,6 +26,7 @@ int32_t __tgt_rtl_create_event(int32_t id, void **event_out)
     struct plugin_object *event = weir__plugin_object_get(PLUGIN_EVENT, id);
     if (event) *event_out = weir__plugin_object_handle(event);
     weir__plugin_device_leave(device);
+    if (event) weir__log(4, "plugin: device %d: event %p created", id, *event_out);
     return event ? 0 : weir__plugin_fail("create_event: no memory for an event of device %d", id);
 }
 
@@ -56,6 +60,10 @@ int32_t __tgt_rtl_record_event(int32_t id, void *event, struct weir__plugin_asyn
         result = set_event(id, event, NULL);
     }
     weir__plugin_device_leave(device);
+    if (!result) {
+        weir__plugin_count(WEIR__PLUGIN_RECORDS);
+        weir__log(4, "plugin: device %d: event %p recorded on queue %p", id, event, async ? async->queue : NULL);
+    }
     return result;
 }
 
@@ -92,6 +100,12 @@ int32_t __tgt_rtl_wait_event(int32_t id, void *event, struct weir__plugin_async 
         weir__plugin_queue_leave(queue);
     }
     weir__plugin_device_leave(device);
+    if (!result) {
+        bool needed = source && source != queue;
+        weir__plugin_count(needed ? WEIR__PLUGIN_WAITS : WEIR__PLUGIN_WAITS_NONE);
+        weir__log(4, "plugin: device %d: queue %p waits for event %p%s", id, async->queue, event,
+                  needed ? "" : ", which takes nothing");
+    }
     return result;
 }
 
@@ -105,6 +119,7 @@ int32_t __tgt_rtl_sync_event(int32_t id, void *event)
     int code = !result && source ? OPS->sync(source->stream, position) : 0;
     if (code) result = weir__plugin_fail_backend("sync_event", code);
     weir__plugin_device_leave(device);
+    if (!result) weir__log(4, "plugin: device %d: event %p waited for by the host", id, event);
     return result;
 }
 
@@ -114,6 +129,7 @@ int32_t __tgt_rtl_destroy_event(int32_t id, void *event)
     if (!device) return -1;
     bool known = weir__plugin_object_drop(PLUGIN_EVENT, id, event);
     weir__plugin_device_leave(device);
+    if (known) weir__log(4, "plugin: device %d: event %p destroyed", id, event);
     return known ? 0 : unknown("destroy_event", event, id);
 }
 
@@ -135,6 +151,7 @@ static int32_t finish(const char *call, int32_t id, struct weir__plugin_async *a
         bool done = !code && (block || OPS->completed(queue->stream, &code) >= last);
         if (code) result = weir__plugin_fail_backend(call, code);
         if (done) {
+            weir__log(4, "plugin: device %d: queue %p is done", id, async->queue);
             weir__plugin_object_put(queue);
             async->queue = NULL;
         }

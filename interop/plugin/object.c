@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "interop/plugin/report.h"
+
 static struct {
     pthread_mutex_t lock;
     struct plugin_object **objects; /* objects[n], each for ever */
@@ -19,6 +21,7 @@ int32_t weir__plugin_fail(const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    weir__plugin_count(WEIR__PLUGIN_FAILURES);
     fprintf(stderr, "weir: plugin: %s\n", text);
     return -1;
 }

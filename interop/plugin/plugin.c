@@ -11,6 +11,7 @@
 
 #include "interop/abi.h"
 #include "interop/plugin/object.h"
+#include "interop/plugin/report.h"
 
 #define OPS (&weir__host_ops)
 #if defined(__x86_64__)
@@ -112,7 +113,9 @@ int32_t __tgt_rtl_init_device(int32_t id)
     pthread_rwlock_wrlock(&device->guard);
     int code = device->handle ? 0 : OPS->device_open(backend, (uint32_t)id, &notice, &device->info, &device->handle);
     pthread_rwlock_unlock(&device->guard);
-    return code ? weir__plugin_fail_backend("init_device", code) : 0;
+    if (code) return weir__plugin_fail_backend("init_device", code);
+    weir__log(3, "plugin: device %d: %s, %s", id, device->info.name, device->info.text);
+    return 0;
 }
 
 int32_t __tgt_rtl_deinit_device(int32_t id)
@@ -192,6 +195,12 @@ int32_t __tgt_rtl_is_valid_binary_info(const struct weir__abi_image *image, cons
     return __tgt_rtl_is_valid_binary(image);
 }
 
+/* They get an empty table. */
+int32_t __tgt_rtl_supports_empty_images(void)
+{
+    return 1;
+}
+
 static int resolve(struct plugin_image *image, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -243,5 +252,8 @@ struct weir__plugin_table *__tgt_rtl_load_binary(int32_t id, const struct weir__
         pthread_mutex_unlock(&device->images_lock);
     }
     weir__plugin_device_leave(device);
-    return own ? &own->table : NULL;
+    if (!own) return NULL;
+    weir__plugin_count(WEIR__PLUGIN_IMAGES);
+    weir__log(3, "plugin: device %d: an image with %zu entries is loaded", id, (size_t)bytes / sizeof own->entries[0]);
+    return &own->table;
 }

@@ -45,6 +45,9 @@ int32_t __tgt_rtl_init_device(int32_t id);
 int32_t __tgt_rtl_deinit_device(int32_t id);
 int32_t __tgt_rtl_init_device_info(int32_t id, struct weir__plugin_device_info *info, const char **error_out);
 void __tgt_rtl_print_device_info(int32_t id);
+/* @flags  LLVM's levels of information, at first those of LIBOMPTARGET_INFO; 0x10 tells of each kernel on stderr. */
+void __tgt_rtl_set_info_flag(uint32_t flags);
+int32_t __tgt_rtl_supports_empty_images(void);
 /* NULL on failure. The table lives until the device is closed. */
 struct weir__plugin_table *__tgt_rtl_load_binary(int32_t id, const struct weir__abi_image *image);
 
@@ -60,6 +63,9 @@ int32_t __tgt_rtl_data_retrieve_async(int32_t id, void *host, void *from, int64_
 int32_t __tgt_rtl_data_exchange(int32_t id, void *from, int32_t to_id, void *to, int64_t bytes);
 int32_t __tgt_rtl_data_exchange_async(int32_t id, void *from, int32_t to_id, void *to, int64_t bytes,
                                       struct weir__plugin_async *async);
+/* Nothing has to be done for memory of the host to be the device's, too. */
+int32_t __tgt_rtl_data_lock(int32_t id, void *host, int64_t bytes, void **locked_out);
+int32_t __tgt_rtl_data_unlock(int32_t id, void *host);
 
 /* Kernel parameter i is args[i] + offsets[i]; teams and trip count are pushed by the kernel itself on a CPU. */
 int32_t __tgt_rtl_run_target_region(int32_t id, void *entry, void **args, ptrdiff_t *offsets, int32_t nargs);

@@ -2,7 +2,10 @@
 /* Memory, copies and kernels of the plugin. */
 #include <string.h>
 
+#include <exec/work.h>
+
 #include "interop/plugin/object.h"
+#include "interop/plugin/report.h"
 
 #define OPS       (&weir__host_ops)
 #define ARGS_MOST 1024
@@ -34,6 +37,27 @@ int32_t __tgt_rtl_data_delete(int32_t id, void *address)
     return code ? weir__plugin_fail_backend("data_delete", code) : 0;
 }
 
+/* The host's memory is the device's: it can be had as it is. */
+int32_t __tgt_rtl_data_lock(int32_t id, void *host, int64_t bytes, void **locked_out)
+{
+    if (!host || bytes <= 0 || !locked_out)
+        return weir__plugin_fail("data_lock: %lld bytes at %p of device %d", (long long)bytes, host, id);
+    struct plugin_device *device = weir__plugin_device_enter("data_lock", id);
+    if (!device) return -1;
+    weir__plugin_device_leave(device);
+    *locked_out = host;
+    return 0;
+}
+
+int32_t __tgt_rtl_data_unlock(int32_t id, void *host)
+{
+    if (!host) return weir__plugin_fail("data_unlock: nothing to unlock on device %d", id);
+    struct plugin_device *device = weir__plugin_device_enter("data_unlock", id);
+    if (!device) return -1;
+    weir__plugin_device_leave(device);
+    return 0;
+}
+
 /* ---- what is queued: a copy or a launch ---- */
 
 struct work {
@@ -41,6 +65,17 @@ struct work {
     const struct weir__copy *copy;
     const struct weir__launch *launch; /* if @copy is NULL */
 };
+
+static void tell(const struct work *work, int32_t id, const void *queue)
+{
+    weir__plugin_count(work->copy ? WEIR__PLUGIN_COPIES : WEIR__PLUGIN_KERNELS);
+    if (work->copy)
+        weir__log(4, "plugin: device %d: %s of %zu bytes on queue %p", id, work->call, work->copy->bytes, queue);
+    else
+        weir__log(weir__plugin_tells_kernels() ? 0 : 4,
+                  "plugin: device %d: %s of kernel %p with %u arguments on queue %p", id, work->call,
+                  work->launch->kernel, work->launch->nargs, queue);
+}
 
 static int32_t queue_work(const struct work *work, int32_t id, struct weir__plugin_async *async)
 {
@@ -58,6 +93,7 @@ static int32_t queue_work(const struct work *work, int32_t id, struct weir__plug
         weir__plugin_queue_leave(queue);
     }
     weir__plugin_device_leave(device);
+    if (!result) tell(work, id, async->queue);
     return result;
 }
 
