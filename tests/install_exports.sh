@@ -32,7 +32,7 @@ if [[ -n $libomp ]]; then
     for name in $shim; do grep -qxF "$name" "$scratch/libomp" || fail "$name is none of libomp's"; done
 fi
 
-[[ $OPENMP == ON ]] || finish
+[[ $OPENMP == ON ]] || { finish; exit; }
 # The plugin for LLVM's libomptarget: what its header declares, under both names that are looked for.
 plugins=$PREFIX/lib/weir/plugins
 nm -D --defined-only --with-symbol-versions "$plugins/libomptarget.rtl.x86_64.so" | awk '$2 != "A" {print $3}' |
