@@ -136,14 +136,15 @@ Test(interop_driver, use_and_destroy_wait_for_foreign_work)
 
 /* ---- kernels that say how they were translated ---- */
 
-enum { TO = 1, FROM = 2, PARAM = 0x20, OUTS = 5 };
+enum { TO = 1, FROM = 2, PARAM = 0x20, LITERAL = 0x100, OUTS = 5 };
 
-static int launch(int64_t *out, uint32_t version)
+/* @mapped: else the kernel gets the host's address, which the emulated device can use. */
+static int launch(int64_t *out, bool mapped)
 {
     void *pointers[] = {out};
-    int64_t sizes[] = {OUTS * sizeof *out}, types[] = {TO | FROM | PARAM};
+    int64_t sizes[] = {OUTS * sizeof *out}, types[] = {mapped ? TO | FROM | PARAM : LITERAL | PARAM};
     struct weir__abi_kernel_args args = {
-        .version = version, .nargs = 1, .bases = pointers, .begins = pointers, .sizes = sizes, .types = types};
+        .version = 3, .nargs = 1, .bases = pointers, .begins = pointers, .sizes = sizes, .types = types};
     return __tgt_target_kernel(NULL, DEVICE, 0, 0, &reduce_region, &args);
 }
 
@@ -153,7 +154,7 @@ Test(interop_driver, a_kernel_gets_its_grid_and_what_it_reduces_with)
     size_t objects = 0;
     for (int i = 0; i < 20; i++) {
         int64_t out[OUTS] = {-1, -1, -1, -1, -1};
-        cr_assert_eq(launch(out, 3), 0);
+        cr_assert_eq(launch(out, i % 2 == 0), 0);
         cr_assert(out[0] == 0 && out[1] == 0, "launch %d: %ld, %ld", i, (long)out[0], (long)out[1]);
         cr_assert_neq(out[2], 0);
         cr_assert(out[3] == 7 && out[4] == 96, "%ld teams of %ld threads", (long)out[3], (long)out[4]);
