@@ -218,3 +218,92 @@ Test(emulator_capture, ends)
     OK(cuMemFree_v2(address));
     rig_stop(rig);
 }
+
+/* ---- graphs by hand ---- */
+
+static struct cuda_kernel_node adds(struct rig rig, void **arguments)
+{
+    return (struct cuda_kernel_node){
+        .function = rig_function(rig, "add"), .grid = {1, 1, 1}, .block = {1, 1, 1}, .arguments = arguments};
+}
+
+/* A graph of two kernels that add to *@to, and an empty node behind or, @turned, before them. */
+static void *graph_of(struct rig rig, uint64_t to, uint64_t first, uint64_t second, bool turned, void *nodes[3])
+{
+    void *graph, *arguments[] = {&to, &first, NULL};
+    struct cuda_kernel_node kernel = adds(rig, arguments);
+    OK(cuGraphCreate(&graph, 0));
+    if (turned) OK(cuGraphAddEmptyNode(&nodes[2], graph, NULL, 0));
+    OK(cuGraphAddKernelNode_v2(&nodes[0], graph, nodes + 2, turned, &kernel));
+    first = second; /* the value of the call counts */
+    OK(cuGraphAddKernelNode_v2(&nodes[1], graph, nodes, 1, &kernel));
+    if (!turned) OK(cuGraphAddEmptyNode(&nodes[2], graph, nodes, 2));
+    return graph;
+}
+
+static int64_t launched(void *exec, uint64_t address)
+{
+    OK(cuMemsetD8_v2(address, 0, 8));
+    OK(cuCtxSynchronize());
+    OK(cuGraphLaunch(exec, NULL));
+    return rig_read(address);
+}
+
+/* What is instantiated stays as it is, unless it is updated by a graph of the same form, or a node of it is changed. */
+Test(emulator_capture, graphs_node_by_node)
+{
+    struct rig rig = rig_start(NULL);
+    uint64_t address = rig_alloc(8), value = 1000;
+    void *nodes[3], *others[3], *exec, *more, *arguments[] = {&address, &value, NULL};
+    struct cuda_kernel_node kernel = adds(rig, arguments);
+    struct cuda_update_info info;
+    void *graph = graph_of(rig, address, 1, 20, false, nodes), *same = graph_of(rig, address, 3, 40, false, others);
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    cr_assert_eq(launched(exec, address), 21);
+    OK(cuGraphAddKernelNode_v2(&more, graph, nodes, 1, &kernel));
+    cr_assert_eq(launched(exec, address), 21);
+    cr_assert_eq(cuGraphAddKernelNode_v2(&more, graph, others, 1, &kernel), CUDA_INVALID_VALUE);
+    OK(cuGraphExecUpdate_v2(exec, same, &info));
+    cr_assert_eq(launched(exec, address), 43);
+    cr_assert_eq(cuGraphExecUpdate_v2(exec, graph, &info), CUDA_GRAPH_EXEC_UPDATE_FAILURE);
+    cr_assert_eq(info.result, CUDA_UPDATE_TOPOLOGY_CHANGED);
+    cr_assert_eq(launched(exec, address), 43);
+    OK(cuGraphExecKernelNodeSetParams_v2(exec, nodes[0], &kernel));
+    cr_assert_eq(launched(exec, address), 1040);
+    cr_assert_eq(cuGraphExecKernelNodeSetParams_v2(exec, nodes[2], &kernel), CUDA_INVALID_VALUE);
+    cr_assert_eq(cuGraphExecKernelNodeSetParams_v2(exec, others[0], &kernel), CUDA_INVALID_VALUE);
+    OK(cuGraphDestroy(same));
+    OK(cuGraphDestroy(graph));
+    cr_assert_eq(launched(exec, address), 1040);
+    cr_assert_eq(cuGraphAddEmptyNode(&more, graph, NULL, 0), CUDA_INVALID_HANDLE);
+    rig_expect_report("was destroyed");
+    void *turned = graph_of(rig, address, 1, 20, true, others);
+    cr_assert_eq(cuGraphExecUpdate_v2(exec, turned, &info), CUDA_GRAPH_EXEC_UPDATE_FAILURE);
+    OK(cuGraphDestroy(turned));
+    OK(cuGraphExecDestroy(exec));
+    OK(cuMemFree_v2(address));
+    rig_stop(rig);
+}
+
+static void count_call(void *arg)
+{
+    ++*(int *)arg;
+}
+
+/* Functions of the host are nodes, too. */
+Test(emulator_capture, host_nodes)
+{
+    struct rig rig = rig_start(NULL);
+    int count = 0;
+    void *graph, *exec, *node;
+    struct cuda_host_node host = {count_call, &count};
+    OK(cuGraphCreate(&graph, 0));
+    for (int i = 0; i < 3; i++) OK(cuGraphAddHostNode(&node, graph, &node, i > 0, &host));
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    for (int i = 0; i < 2; i++) OK(cuGraphLaunch(exec, NULL));
+    OK(cuCtxSynchronize());
+    cr_assert_eq(count, 6);
+    OK(cuGraphExecDestroy(exec));
+    OK(cuGraphDestroy(graph));
+    rig_stop(rig);
+}

@@ -222,7 +222,19 @@ CALL_PTSZ(cuStreamBeginCapture_v2, 11000, CURRENT, (void *stream, int mode), (st
 CALL_PTSZ(cuStreamEndCapture, 11000, CURRENT, (void *stream, void **graph), (stream, graph))
 CALL_PTSZ(cuStreamIsCapturing, 11000, CURRENT, (void *stream, int *status), (stream, status))
 CALL(cuThreadExchangeStreamCaptureMode, 11000, INIT, (int *mode), (mode))
+CALL(cuGraphCreate, 11000, INIT, (void **graph, unsigned flags), (graph, flags))
 CALL(cuGraphDestroy, 11000, INIT, (void *graph), (graph))
+CALL(cuGraphAddKernelNode_v2, 12000, CURRENT,
+     (void **node, void *graph, void *const *after, size_t count, const struct cuda_kernel_node *kernel),
+     (node, graph, after, count, kernel))
+CALL(cuGraphAddHostNode, 11000, INIT,
+     (void **node, void *graph, void *const *after, size_t count, const struct cuda_host_node *host),
+     (node, graph, after, count, host))
+CALL(cuGraphAddEmptyNode, 11000, INIT, (void **node, void *graph, void *const *after, size_t count),
+     (node, graph, after, count))
+CALL(cuGraphExecUpdate_v2, 12000, INIT, (void *exec, void *graph, struct cuda_update_info *info), (exec, graph, info))
+CALL(cuGraphExecKernelNodeSetParams_v2, 12000, CURRENT, (void *exec, void *node, const struct cuda_kernel_node *kernel),
+     (exec, node, kernel))
 CALL(cuGraphInstantiateWithFlags, 11040, CURRENT, (void **exec, void *graph, uint64_t flags), (exec, graph, flags))
 CALL(cuGraphExecDestroy, 11000, INIT, (void *exec), (exec))
 CALL_PTSZ(cuGraphLaunch, 11000, CURRENT, (void *exec, void *stream), (exec, stream))
@@ -263,6 +275,9 @@ OLD(cuMemsetD2D16)
 OLD(cuMemsetD2D32)
 OLD(cuModuleGetGlobal)
 OLD(cuStreamBeginCapture)
+OLD(cuGraphAddKernelNode)
+OLD(cuGraphExecUpdate)
+OLD(cuGraphExecKernelNodeSetParams)
 OLD(cuStreamWaitValue32)
 OLD(cuStreamWaitValue64)
 OLD(cuStreamWriteValue32)

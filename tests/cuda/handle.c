@@ -22,7 +22,7 @@ static uint32_t slot_count, slot_room;
 static uint32_t free_first = NO_SLOT, free_last = NO_SLOT;
 
 static const char *const names[] = {"nothing", "context", "stream", "event", "module",          "function",
-                                    "pool",    "library", "kernel", "graph", "executable graph"};
+                                    "pool",    "library", "kernel", "graph", "executable graph", "node of a graph"};
 
 const char *emulator__kind_name(enum kind kind)
 {
@@ -88,7 +88,7 @@ void *emulator__handle_find(const void *handle, enum kind kind)
     if (object) return object;
     uint64_t number = (uintptr_t)handle;
     unsigned other = (unsigned)(number >> 4) & 0xf;
-    if (number >> 56 != 0xcd || other > GRAPH_EXEC)
+    if (number >> 56 != 0xcd || other > GRAPH_NODE)
         emulator__report("%p is no handle of a %s", handle, names[kind]);
     else if (other != kind)
         emulator__report("%p is a %s, not a %s", handle, names[other], names[kind]);

@@ -53,7 +53,7 @@ struct settings {
 
 /* ---- objects ---- */
 
-enum kind { FREE_SLOT, CONTEXT, STREAM, EVENT, MODULE, FUNCTION, POOL, LIBRARY, KERNEL, GRAPH, GRAPH_EXEC };
+enum kind { FREE_SLOT, CONTEXT, STREAM, EVENT, MODULE, FUNCTION, POOL, LIBRARY, KERNEL, GRAPH, GRAPH_EXEC, GRAPH_NODE };
 
 /* What a handle names. @context is NULL for what belongs to a device or to the process. */
 struct object {
@@ -328,6 +328,11 @@ int emulator__capture_status(const struct stream *stream);
 /* A new handle. */
 struct graph_body;
 void *emulator__graph_of(struct graph_body *body);
+
+/* ---- launch.c, stream.c: operations for nodes ---- */
+
+int emulator__kernel_operation(const struct cuda_kernel_node *kernel, struct operation **operation_out);
+struct operation *emulator__host_operation(void (*function)(void *arg), void *arg);
 
 /* ---- stream.c ---- */
 

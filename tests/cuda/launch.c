@@ -167,13 +167,10 @@ static struct launch_operation *new_operation(struct function *function, const s
     return what;
 }
 
-static int submit(void *handle, const struct emulator_launch *launch, void *stream_handle, void **arguments,
-                  void **extra)
+static int make(void *handle, const struct emulator_launch *launch, struct context *context, void **arguments,
+                void **extra, struct operation **operation_out)
 {
     int code;
-    struct stream *stream = emulator__stream_find(stream_handle, &code);
-    if (!stream) return code;
-    struct context *context = stream->object.context;
     struct function *function = emulator__function_find(handle, context, &code);
     if (!function) return code;
     if (context != function->object.context || context != emulator__call.context) {
@@ -191,8 +188,29 @@ static int submit(void *handle, const struct emulator_launch *launch, void *stre
     struct launch_operation *what = new_operation(function, launch, &read);
     hold_ranges(what);
     function->module->pending++;
-    emulator__submit(stream, &what->operation);
+    *operation_out = &what->operation;
     return 0;
+}
+
+static int submit(void *handle, const struct emulator_launch *launch, void *stream_handle, void **arguments,
+                  void **extra)
+{
+    int code;
+    struct operation *operation;
+    struct stream *stream = emulator__stream_find(stream_handle, &code);
+    if (!stream) return code;
+    code = make(handle, launch, stream->object.context, arguments, extra, &operation);
+    if (!code) emulator__submit(stream, operation);
+    return code;
+}
+
+int emulator__kernel_operation(const struct cuda_kernel_node *kernel, struct operation **operation_out)
+{
+    struct emulator_launch launch = {.grid = {kernel->grid[0], kernel->grid[1], kernel->grid[2]},
+                                     .block = {kernel->block[0], kernel->block[1], kernel->block[2]},
+                                     .shared_bytes = kernel->shared_bytes};
+    return make(kernel->function ? kernel->function : kernel->kernel, &launch, emulator__call.context,
+                kernel->arguments, kernel->extra, operation_out);
 }
 
 #define LAUNCH                                                                                                         \

@@ -128,8 +128,7 @@ static int drain(struct context *context, bool only_blocking)
 {
     int code = context->error;
     for (struct stream *stream = context->streams; stream && !code; stream = stream->context_next)
-        if (stream->is_blocking || !only_blocking)
-            code = emulator__point_wait(emulator__stream_tail(stream), context);
+        if (stream->is_blocking || !only_blocking) code = emulator__point_wait(emulator__stream_tail(stream), context);
     return code;
 }
 
@@ -233,34 +232,52 @@ static void host_over(struct operation *operation, int status)
     emulator__operation_free(operation);
 }
 
-static int queue_host(void *handle, const struct host_operation *what)
+/* A node is one that is queued, too: what it may write is not known as long as it is there. */
+static void host_copied(struct operation *operation)
 {
-    int code;
-    struct stream *stream = emulator__stream_find(handle, &code);
-    if (!stream) return code;
-    if (what->callback) code = emulator__capture_forbid(stream);
-    if (code) return code;
+    (void)operation;
+    emulator__state.host_functions++;
+}
+
+static struct operation *new_host(const struct host_operation *what)
+{
     struct host_operation *host = emulator__allocate(sizeof *host);
     *host = *what;
-    host->stream = handle;
     host->operation.bytes = sizeof *host;
     host->operation.is_host = true;
     host->operation.runs_in_error = host->callback != NULL;
     host->operation.run = run_host;
     host->operation.over = host_over;
+    host->operation.copied = host_copied;
     emulator__state.host_functions++;
-    emulator__submit(stream, &host->operation);
+    return &host->operation;
+}
+
+struct operation *emulator__host_operation(void (*function)(void *arg), void *arg)
+{
+    return new_host(&(struct host_operation){.function = function, .arg = arg});
+}
+
+static int queue_host(void *handle, struct host_operation what)
+{
+    int code;
+    struct stream *stream = emulator__stream_find(handle, &code);
+    if (!stream) return code;
+    if (what.callback) code = emulator__capture_forbid(stream);
+    if (code) return code;
+    what.stream = handle;
+    emulator__submit(stream, new_host(&what));
     return 0;
 }
 
 int emulator__cuLaunchHostFunc(void *stream, void (*function)(void *), void *arg)
 {
     if (!function) return CUDA_INVALID_VALUE;
-    return queue_host(stream, &(struct host_operation){.function = function, .arg = arg});
+    return queue_host(stream, (struct host_operation){.function = function, .arg = arg});
 }
 
 int emulator__cuStreamAddCallback(void *stream, void (*function)(void *, int, void *), void *arg, unsigned flags)
 {
     if (!function || flags) return CUDA_INVALID_VALUE;
-    return queue_host(stream, &(struct host_operation){.callback = function, .arg = arg});
+    return queue_host(stream, (struct host_operation){.callback = function, .arg = arg});
 }

@@ -198,6 +198,25 @@ union cuda_memory_operation {
     uint64_t room[6];
 };
 
+struct cuda_kernel_node {
+    void *function;
+    unsigned grid[3], block[3], shared_bytes;
+    void **arguments, **extra;
+    void *kernel, *context; /* instead of a function */
+};
+
+struct cuda_host_node {
+    void (*function)(void *arg);
+    void *arg;
+};
+
+struct cuda_update_info {
+    int result; /* 0, or what did not fit */
+    void *error_node, *error_from_node;
+};
+
+enum cuda_update_result { CUDA_UPDATE_TOPOLOGY_CHANGED = 2, CUDA_UPDATE_NODE_TYPE_CHANGED = 3 };
+
 struct cuda_copy_attributes {
     int access_order;
     struct {
