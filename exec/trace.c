@@ -191,8 +191,9 @@ static uint64_t newer_points(const struct weir_task *task, uint32_t stream, uint
     return n;
 }
 
-/* Of the points on its stream the candidate stands for the newest, as many as it has edges; the others had been reached.
- * Position of the oldest that it stands for. Most often it stands for all; else a search finds it that needs no memory. */
+/* Of the points on its stream the candidate stands for the newest, as many as it has edges; the others had been
+ * reached. Position of the oldest that it stands for. Most often it stands for all; else a search finds it that needs
+ * no memory. */
 static uint64_t oldest_of(const struct weir_task *task, const struct weir__clock_candidate *candidate)
 {
     uint64_t low = 0, high = candidate->position;

@@ -88,6 +88,27 @@ static const char *check_edges(struct judge *judge)
     return "";
 }
 
+static bool was_seen_running(const struct weir__trace_task *task)
+{
+    return has_ended(task) && !task->estimated && task->kind != WEIR__TRACE_EXTERNAL;
+}
+
+/* Neighbours of a mutexinoutset group did not run at once, and how they were kept apart is known. */
+static const char *check_turns(const struct judge *judge, uint32_t scope_number)
+{
+    for (size_t i = 0; i < judge->trace->nturns; i++) {
+        const struct weir__trace_edge *turn = &judge->trace->turns[i];
+        const struct weir__trace_task *from = &judge->trace->tasks[turn->from], *to = &judge->trace->tasks[turn->to];
+        if (judge->trace->scopes[from->scope].number != scope_number) continue;
+        if (from->scope != to->scope || from == to) return fault("%u and %u have no turns", from->line, to->line);
+        if (was_seen_running(from) && was_seen_running(to) && from->end > to->begin)
+            return fault("%u and %u ran at once", from->line, to->line);
+        if (was_seen_running(to) && turn->how == WEIR__HOW_OPEN)
+            return fault("%u ran, but was not yet behind %u", to->line, from->line);
+    }
+    return "";
+}
+
 static bool has_locks(const struct dag_scope *scope)
 {
     for (uint32_t i = 0; i < scope->n; i++)
@@ -106,14 +127,15 @@ const char *dag_trace_fault(const struct weir__trace *trace, uint32_t scope_numb
     judge.relation = relation;
     const char *wrong = find_nodes(&judge, scope_number);
     if (!wrong[0]) wrong = check_edges(&judge);
+    if (!wrong[0]) wrong = check_turns(&judge, scope_number);
     if (wrong[0] || counters->fences || counters->failed || has_locks(scope)) return wrong;
     /* Without fences and locks the scheduler has counted the same edges, but knows of two addresses of one pair. */
     if (judge.how[WEIR__HOW_EVENT] > counters->edges_event || judge.how[WEIR__HOW_STREAM] > counters->edges_stream)
         return fault("more edges than were counted: %llu by event of %llu, %llu on a stream of %llu",
                      (unsigned long long)judge.how[WEIR__HOW_EVENT], (unsigned long long)counters->edges_event,
                      (unsigned long long)judge.how[WEIR__HOW_STREAM], (unsigned long long)counters->edges_stream);
-    /* That the host was in between follows from the times. A predecessor that ended after the task was made and before it
-     * was linked is one of these, and complete for the scheduler. */
+    /* That the host was in between follows from the times. A predecessor that ended after the task was made and before
+     * it was linked is one of these, and complete for the scheduler. */
     uint64_t most = counters->edges_host_only + counters->edges_done;
     if (judge.how[WEIR__HOW_DOMAIN] > most)
         return fault("more edges through the host than were counted: %llu of %llu",

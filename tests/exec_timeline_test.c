@@ -131,7 +131,8 @@ static int outer_body(void *arg)
     (void)arg;
     DONE(weir_scope_create(context, NULL, &inner));
     for (int i = 0; i < 20; i++)
-        DONE(weir_task_host(inner, body, NULL, (struct weir_access[]){WEIR_INOUT(cells[i % 2])}, 1, WEIR_TASK("inner"), NULL));
+        DONE(weir_task_host(inner, body, NULL, (struct weir_access[]){WEIR_INOUT(cells[i % 2])}, 1, WEIR_TASK("inner"),
+                            NULL));
     return weir_scope_destroy(inner);
 }
 
@@ -139,7 +140,8 @@ Test(exec_timeline, tasks_within_tasks_are_slices_within_slices)
 {
     set_up();
     for (int i = 0; i < 50; i++)
-        DONE(weir_task_host(scope, outer_body, NULL, (struct weir_access[]){WEIR_IN(cells[i % 4])}, 1, WEIR_TASK("outer"), NULL));
+        DONE(weir_task_host(scope, outer_body, NULL, (struct weir_access[]){WEIR_IN(cells[i % 4])}, 1,
+                            WEIR_TASK("outer"), NULL));
     DONE(weir_scope_wait(scope));
     struct timeline_counts counts = judged();
     cr_expect_eq(counts.host, 50 * 21);
@@ -150,18 +152,23 @@ Test(exec_timeline, tasks_within_tasks_are_slices_within_slices)
 Test(exec_timeline, a_file_that_breaks_a_rule_is_found_out)
 {
 #define LANE                                                                                                           \
-    "{\"ph\":\"M\",\"pid\":1,\"tid\":2,\"name\":\"process_name\",\"args\":{\"name\":\"p\"}},"                               \
+    "{\"ph\":\"M\",\"pid\":1,\"tid\":2,\"name\":\"process_name\",\"args\":{\"name\":\"p\"}},"                          \
     "{\"ph\":\"M\",\"pid\":1,\"tid\":2,\"name\":\"thread_name\",\"args\":{\"name\":\"t\"}},"
 #define SLICE(ts, dur)                                                                                                 \
     "{\"ph\":\"X\",\"cat\":\"host\",\"pid\":1,\"tid\":2,\"name\":\"a\",\"ts\":" #ts ",\"dur\":" #dur "}"
 #define ARROW(ph, ts)                                                                                                  \
     "{\"ph\":\"" #ph "\",\"cat\":\"event\",\"pid\":1,\"tid\":2,\"name\":\"e\",\"bp\":\"e\",\"id\":1,\"ts\":" #ts "}"
     static const char *const bad[] = {
-        SLICE(1, 1), LANE SLICE(1, -1), LANE SLICE(1, 5) "," SLICE(3, 5),
-        LANE SLICE(1, 5) "," ARROW(s, 2), LANE SLICE(1, 5) "," ARROW(s, 2) "," ARROW(f, 6),
-        LANE SLICE(1, 5) "," ARROW(s, 3) "," ARROW(f, 2), LANE SLICE(1, 5) "," ARROW(b, 3),
+        SLICE(1, 1),
+        LANE SLICE(1, -1),
+        LANE SLICE(1, 5) "," SLICE(3, 5),
+        LANE SLICE(1, 5) "," ARROW(s, 2),
+        LANE SLICE(1, 5) "," ARROW(s, 2) "," ARROW(f, 6),
+        LANE SLICE(1, 5) "," ARROW(s, 3) "," ARROW(f, 2),
+        LANE SLICE(1, 5) "," ARROW(b, 3),
     };
-    static const char *const good[] = {LANE SLICE(1, 5) "," SLICE(1, 2) "," SLICE(3, 3) "," ARROW(s, 2) "," ARROW(f, 3)};
+    static const char *const good[] = {
+        LANE SLICE(1, 5) "," SLICE(1, 2) "," SLICE(3, 3) "," ARROW(s, 2) "," ARROW(f, 3)};
     struct timeline_counts counts;
     char text[2000];
     for (size_t i = 0; i < sizeof bad / sizeof bad[0] + 1; i++) {

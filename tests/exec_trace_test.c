@@ -187,6 +187,44 @@ Test(exec_trace, failed_tasks_and_what_they_cancelled_are_marked)
     free(dot);
 }
 
+/* Two sets of four: within each one after the other, in whichever order; the reader is behind all of one. */
+Test(exec_trace, mutexinoutset_neighbours_have_their_turns)
+{
+    struct weir_context *context;
+    struct weir_scope *scope;
+    struct weir__trace *trace;
+    DONE(weir_context_create(NULL, &context));
+    DONE(weir_scope_create(context, NULL, &scope));
+    struct weir_device *device = weir_device_get(context, 0);
+    for (int i = 0; i < 8; i++) {
+        struct weir_access accesses[] = {{&cells[i % 2], sizeof cells[0], WEIR_ACCESS_MUTEXINOUTSET}};
+        if (i % 2)
+            DONE(weir_task_submit(scope, device, accesses, 1, enqueue_body, NULL, WEIR_TASK("set"), NULL));
+        else
+            DONE(weir_task_host(scope, body, NULL, accesses, 1, WEIR_TASK("set"), NULL));
+    }
+    DONE(weir_task_host(scope, body, NULL, (struct weir_access[]){WEIR_IN(cells[0])}, 1, WEIR_TASK("reader"), NULL));
+    DONE(weir_scope_destroy(scope));
+    DONE(weir_context_destroy(context));
+    DONE(weir__trace_read(NULL, &trace));
+    cr_expect_eq(trace->nedges, 4, "they depend on each other in no way");
+    cr_expect_eq(trace->nturns, 6, "%zu turns", trace->nturns);
+    for (size_t i = 0; i < trace->nturns; i++) {
+        const struct weir__trace_edge *turn = &trace->turns[i];
+        const struct weir__trace_task *from = &trace->tasks[turn->from], *to = &trace->tasks[turn->to];
+        cr_expect_eq(turn->from % 2, turn->to % 2, "of one set");
+        cr_expect_leq(from->end, to->begin, "one after the other");
+        cr_expect_neq(turn->how, WEIR__HOW_OPEN);
+    }
+    weir__trace_free(trace);
+    DONE(weir_trace_write(path_of("g.dot"), WEIR_TRACE_DOT));
+    char *dot = content_of("g.dot");
+    cr_expect_eq(count_of(dot, " -> n"), 10);
+    cr_expect_not_null(strstr(dot, "one after the other (mutexinoutset) of"));
+    cr_expect_not_null(strstr(dot, "9 tasks, 4 edges"));
+    free(dot);
+}
+
 static void *submit_chain(void *arg)
 {
     struct weir_context *context;

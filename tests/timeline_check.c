@@ -27,8 +27,8 @@ int main(int argc, char **argv)
     if (!wrong[0])
         printf("%zu slices: %zu on devices, %zu on the host, %zu issue, %zu wait; %zu arrows, %zu asynchronous, %zu "
                "counter values\n",
-               counts.slices, counts.device, counts.host, counts.issue, counts.waits, counts.arrows, counts.asynchronous,
-               counts.counters);
+               counts.slices, counts.device, counts.host, counts.issue, counts.waits, counts.arrows,
+               counts.asynchronous, counts.counters);
     else
         printf("%s\n", wrong);
     json_free(timeline);

@@ -78,8 +78,10 @@ static const char *check_event(struct judge *judge, const struct json *event)
     const char *phase = json_text(event, "ph"), *name = json_text(event, "name");
     const struct json *args = json_get(event, "args");
     if (strlen(phase) != 1 || !strchr("XMCisfbe", phase[0])) return fault("an event of phase '%s'", phase);
-    if (!name[0] || !has_number(event, "pid") || !has_number(event, "tid")) return fault("a %s without name or lane", phase);
-    if (phase[0] == 'M') return args && args->kind == JSON_OBJECT && args->n == 1 ? "" : fault("%s names nothing", name);
+    if (!name[0] || !has_number(event, "pid") || !has_number(event, "tid"))
+        return fault("a %s without name or lane", phase);
+    if (phase[0] == 'M')
+        return args && args->kind == JSON_OBJECT && args->n == 1 ? "" : fault("%s names nothing", name);
     if (!has_number(event, "ts") || ns(event, "ts") < 0) return fault("%s %s has no time", phase, name);
     if (!json_text(event, "cat")[0]) return fault("%s %s has no category", phase, name);
     if (strchr("sfbe", phase[0]) && !has_number(event, "id")) return fault("%s %s has no id", phase, name);

@@ -32,8 +32,8 @@ static void node(const struct weir__picture *picture, size_t i, FILE *file)
 /* The variable and the kind in a word. */
 static void edge_label(const struct weir__picture *picture, const struct weir__picture_edge *e, FILE *file)
 {
-    static const char *const kinds[] = {NULL, "RAW", "WAR", "WAW", "after", "all memory"};
-    const struct weir__trace_edge *edge = &picture->trace->edges[e->edge];
+    static const char *const kinds[] = {NULL, "RAW", "WAR", "WAW", "after", "all memory", "mutex"};
+    const struct weir__trace_edge *edge = e->edge;
     char text[256], name[128];
     if (picture->summary)
         snprintf(text, sizeof text, "%u", e->count);

@@ -36,6 +36,7 @@ struct cell {
     uint32_t scope;
     uint32_t generation; /* of the scope when it was written */
     struct group now, before;
+    uint32_t lock; /* number of .now if it is a mutexinoutset group */
 };
 
 struct table {
@@ -60,6 +61,7 @@ struct finder {
     WEIR__LIST(cell, cells);
     uint32_t task;
     const struct weir__trace_access *access;
+    uint32_t nlocks;
     int rc;
 };
 
@@ -118,6 +120,15 @@ static void join(struct finder *finder, struct group *group)
     group->first = (uint32_t)finder->nlinks - 1;
 }
 
+static void join_lock(struct finder *finder, uint32_t lock)
+{
+    struct weir__trace_member *member = WEIR__MORE(finder->trace, members);
+    if (member)
+        *member = (struct weir__trace_member){lock, finder->task, finder->access->address};
+    else
+        finder->rc = WEIR_E_NO_MEMORY;
+}
+
 /* One access of one cell. @peek: nothing is entered. */
 static void visit(struct finder *finder, uint32_t index, bool peek)
 {
@@ -129,8 +140,10 @@ static void visit(struct finder *finder, uint32_t index, bool peek)
     if (!joins) {
         cell->before = cell->now;
         cell->now = (struct group){WEIR__NONE, kind};
+        if (kind == WEIR_ACCESS_MUTEXINOUTSET) cell->lock = finder->nlocks++;
     }
     join(finder, &cell->now);
+    if (kind == WEIR_ACCESS_MUTEXINOUTSET && !finder->rc) join_lock(finder, cell->lock);
 }
 
 /* ---- cells of a scope ---- */
@@ -213,6 +226,7 @@ static void cut(struct finder *finder, uint32_t scope, uint64_t address)
     if (right == WEIR__NONE) return;
     finder->cells[right].now = finder->cells[left].now; /* lists are only added to in front: both go on from here */
     finder->cells[right].before = finder->cells[left].before;
+    finder->cells[right].lock = finder->cells[left].lock;
     finder->cells[right].generation = finder->cells[left].generation;
     finder->cells[left].end = address;
 }

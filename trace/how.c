@@ -97,20 +97,24 @@ static void decide(const struct weir__trace *trace, const struct fences *fences,
     }
 }
 
+void weir__trace_decide(const struct weir__trace *trace, struct weir__trace_edge *edge)
+{
+    const struct fences none = {0};
+    decide(trace, &none, edge);
+}
+
 int weir__trace_find_how(struct weir__trace *trace)
 {
     struct fences fences = {0};
     int rc = WEIR_OK;
     for (size_t i = 0; i < trace->ntasks; i++) {
         const struct weir__trace_task *task = &trace->tasks[i];
-        if (task->npoints > 1)
-            qsort(trace->points + task->first_point, task->npoints, sizeof *trace->points, by_point);
+        if (task->npoints > 1) qsort(trace->points + task->first_point, task->npoints, sizeof *trace->points, by_point);
     }
     for (size_t i = 0; i < trace->ntasks && !rc; i++) {
         const struct weir__trace_task *task = &trace->tasks[i];
         if (task->nedges) rc = find_fences(trace, task, &fences);
-        for (uint32_t e = 0; e < task->nedges && !rc; e++)
-            decide(trace, &fences, &trace->edges[task->first_edge + e]);
+        for (uint32_t e = 0; e < task->nedges && !rc; e++) decide(trace, &fences, &trace->edges[task->first_edge + e]);
     }
     free(fences.fence);
     return rc;

@@ -21,6 +21,7 @@ enum weir__edge_kind {
     WEIR__EDGE_WAW,
     WEIR__EDGE_AFTER, /* named by the program */
     WEIR__EDGE_ALL,   /* one side is omp_all_memory */
+    WEIR__EDGE_TURN,  /* both are mutexinoutset: in either order, one after the other */
 };
 
 enum weir__node_status {
@@ -44,9 +45,9 @@ struct weir__trace_edge {
 
 struct weir__trace_task {
     uint64_t id, function, token; /* function: of tasks without a name */
-    uint32_t scope; /* index */
-    uint8_t kind;   /* enum weir__trace_kind */
-    uint8_t status; /* enum weir__node_status */
+    uint32_t scope;               /* index */
+    uint8_t kind;                 /* enum weir__trace_kind */
+    uint8_t status;               /* enum weir__node_status */
     uint8_t device;
     bool peek, inner; /* inner: no node of its own in a picture */
     bool late;        /* issued by the completion of a predecessor */
@@ -65,13 +66,19 @@ struct weir__trace_task {
     uint32_t ncopies;
     uint32_t first_access, naccesses;
     uint32_t first_point, npoints; /* by point, when the edges are known */
-    uint32_t first_edge, nedges; /* of those that lead to it */
-    uint32_t before;             /* on the critical path, NONE */
+    uint32_t first_edge, nedges;   /* of those that lead to it */
+    uint32_t before;               /* on the critical path, NONE */
 };
 
 struct weir__trace_access {
     uint64_t address, bytes;
     uint32_t kind; /* enum weir_access_kind */
+};
+
+/* A task of a mutexinoutset group. */
+struct weir__trace_member {
+    uint32_t group, task;
+    uint64_t address;
 };
 
 struct weir__trace_point {
@@ -164,6 +171,8 @@ struct weir__trace {
     char program[256];
     WEIR__LIST(weir__trace_task, tasks); /* in the order in which they were made */
     WEIR__LIST(weir__trace_edge, edges); /* by .to */
+    WEIR__LIST(weir__trace_edge, turns); /* of mutexinoutset neighbours, as they ran; may lead to an earlier task */
+    WEIR__LIST(weir__trace_member, members);
     WEIR__LIST(weir__trace_access, accesses);
     WEIR__LIST(weir__trace_point, points);
     WEIR__LIST(weir__trace_run, runs);
@@ -205,6 +214,10 @@ WEIR_MUST_CHECK int weir__trace_collect(struct weir__trace *trace, const struct 
 WEIR_MUST_CHECK int weir__trace_find_edges(struct weir__trace *trace);
 /* how.c: of each edge. */
 WEIR_MUST_CHECK int weir__trace_find_how(struct weir__trace *trace);
+/* Of one, which goes through no fence. */
+void weir__trace_decide(const struct weir__trace *trace, struct weir__trace_edge *edge);
+/* turns.c: when all times are known. */
+WEIR_MUST_CHECK int weir__trace_find_turns(struct weir__trace *trace);
 /* times.c, path.c: when each task ran, phases; the critical path. */
 void weir__trace_find_times(struct weir__trace *trace);
 void weir__trace_find_path(struct weir__trace *trace);

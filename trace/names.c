@@ -22,6 +22,7 @@ const char *weir__edge_kind_name(unsigned kind)
         [WEIR__EDGE_RAW] = "read after write",  [WEIR__EDGE_WAR] = "write after read",
         [WEIR__EDGE_WAW] = "write after write", [WEIR__EDGE_AFTER] = "named by the program",
         [WEIR__EDGE_ALL] = "all memory",
+        [WEIR__EDGE_TURN] = "one after the other (mutexinoutset)",
     };
     return WORD(words, kind);
 }

@@ -63,29 +63,38 @@ static int make_nodes(struct weir__picture *picture, struct weir__map *map, uint
     return WEIR_OK;
 }
 
+static int add_edge(struct weir__picture *picture, struct weir__map *map, uint32_t from, uint32_t to,
+                    const struct weir__trace_edge *edge)
+{
+    struct weir__map_slot *slot = weir__map_put(map, ((uint64_t)from << 32 | to) + 1, WEIR__NONE);
+    if (!slot) return WEIR_E_NO_MEMORY;
+    if (slot->value == WEIR__NONE) {
+        struct weir__picture_edge *more = WEIR__MORE(picture, edges);
+        if (!more) return WEIR_E_NO_MEMORY;
+        slot->value = (uint32_t)picture->nedges - 1;
+        *more = (struct weir__picture_edge){.from = from, .to = to, .edge = edge};
+        picture->nodes[to].nfrom++;
+    }
+    struct weir__picture_edge *drawn = &picture->edges[slot->value];
+    drawn->count++;
+    drawn->how[edge->how]++;
+    drawn->critical |= edge->critical;
+    return WEIR_OK;
+}
+
 static int make_edges(struct weir__picture *picture, struct weir__map *map, const uint32_t *node_of)
 {
     const struct weir__trace *trace = picture->trace;
-    for (uint32_t i = 0; i < trace->nedges; i++) {
-        const struct weir__trace_edge *edge = &trace->edges[i];
+    int rc = WEIR_OK;
+    for (size_t i = 0; i < trace->nedges + trace->nturns && !rc; i++) {
+        const struct weir__trace_edge *edge =
+            i < trace->nedges ? &trace->edges[i] : &trace->turns[i - trace->nedges];
         uint32_t from = node_of[edge->from], to = node_of[edge->to];
         if (from == WEIR__NONE || to == WEIR__NONE) continue;
-        picture->task_edges++;
-        struct weir__map_slot *slot = weir__map_put(map, ((uint64_t)from << 32 | to) + 1, WEIR__NONE);
-        if (!slot) return WEIR_E_NO_MEMORY;
-        if (slot->value == WEIR__NONE) {
-            struct weir__picture_edge *more = WEIR__MORE(picture, edges);
-            if (!more) return WEIR_E_NO_MEMORY;
-            slot->value = (uint32_t)picture->nedges - 1;
-            *more = (struct weir__picture_edge){.from = from, .to = to, .edge = i};
-            picture->nodes[to].nfrom++;
-        }
-        struct weir__picture_edge *drawn = &picture->edges[slot->value];
-        drawn->count++;
-        drawn->how[edge->how]++;
-        drawn->critical |= edge->critical;
+        picture->task_edges += i < trace->nedges;
+        rc = add_edge(picture, map, from, to, edge);
     }
-    return WEIR_OK;
+    return rc;
 }
 
 static int make(struct weir__picture *picture)
@@ -245,7 +254,7 @@ const char *weir__picture_edge_details(const struct weir__picture *picture, cons
     weir__room_add(&room, "%s -> ", weir__task_name(&trace->tasks[picture->nodes[edge->from].task], name, sizeof name));
     weir__room_add(&room, "%s\n", weir__task_name(&trace->tasks[picture->nodes[edge->to].task], name, sizeof name));
     if (!picture->summary) {
-        weir__edge_story(trace, &trace->edges[edge->edge], room.at, room.left);
+        weir__edge_story(trace, edge->edge, room.at, room.left);
         return text;
     }
     weir__room_add(&room, "%u edge%s", edge->count, edge->count == 1 ? "" : "s");

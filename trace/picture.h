@@ -22,8 +22,8 @@ struct weir__picture_node {
 };
 
 struct weir__picture_edge {
-    uint32_t from, to; /* index of nodes */
-    uint32_t edge;     /* the first one */
+    uint32_t from, to;                   /* index of nodes */
+    const struct weir__trace_edge *edge; /* the first one */
     uint32_t count;
     uint32_t how[WEIR__HOW_KINDS];
     bool critical;

@@ -177,6 +177,7 @@ static int trace_make(const struct weir__records *records, struct weir__trace *t
     if (!rc) weir__trace_find_times(trace);
     if (!rc) rc = weir__trace_find_edges(trace);
     if (!rc) weir__trace_find_path(trace);
+    if (!rc) rc = weir__trace_find_turns(trace);
     return rc == WEIR_E_NO_MEMORY ? weir__fail(rc, "no memory for the records") : rc;
 }
 

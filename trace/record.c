@@ -404,7 +404,8 @@ static void block_thin(uint64_t index, struct weir__slot *block)
     atomic_store_explicit(&block->used, left, memory_order_relaxed);
     size_t bytes = head + left * 8, keep = (bytes + 4095) & ~(size_t)4095;
     if (pwrite(arena_fd, block, bytes, at) != (ssize_t)bytes || keep >= sizeof *block) return;
-    (void)fallocate(arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at + (off_t)keep, (off_t)(sizeof *block - keep));
+    (void)fallocate(arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at + (off_t)keep,
+                    (off_t)(sizeof *block - keep));
 }
 
 /* Begin once more: readers leave out what happened before .begin, and what is in blocks goes. */

@@ -44,18 +44,18 @@
 enum weir__record_kind {
     WEIR__RECORD_THREAD = 1,  /* b: system's number; [16 bytes of name] */
     WEIR__RECORD_STRING_TEXT, /* a: bytes; b: number; the text */
-    WEIR__RECORD_STREAM,      /* a: context; b: stream; [device | domain << 32] [name of the device] [position before its
-                                 first task since the recording began or went on] */
-    WEIR__RECORD_SCOPE,       /* a: context; b: scope; [1: by ranges] */
+    WEIR__RECORD_STREAM, /* a: context; b: stream; [device | domain << 32] [name of the device] [position before its
+                            first task since the recording began or went on] */
+    WEIR__RECORD_SCOPE,  /* a: context; b: scope; [1: by ranges] */
     /* a: kind | enum weir__record_task | device << 8; b: scope; [id] [ticks]
-     * if it has a name: [name, file] [line], else [function]; if it has a token: [token]; then two words an access, to the
-     * record's end:
-     * address (AFTER: id of the predecessor), bytes << 4 | enum weir_access_kind */
+     * if it has a name: [name, file] [line], else [function]; if it has a token: [token]; then two words an access, to
+     * the record's end: address (AFTER: id of the predecessor), bytes << 4 | enum weir_access_kind */
     WEIR__RECORD_TASK,
     WEIR__RECORD_ACCESSES, /* of the task recorded before on this thread: more of them */
     WEIR__RECORD_FORGET, /* b: scope; [ticks]: failures are told, later tasks have no predecessors among earlier ones */
-    /* a: context; b: stream | WEIR__RECORD_LATE; [id] [begin], then two words for each predecessor's point that had not been
-     * reached: the point, enum weir__record_how << 60 | point of the wait that implies it; more of them: another one */
+    /* a: context; b: stream | WEIR__RECORD_LATE; [id] [begin], then two words for each predecessor's point that had not
+     * been reached: the point, enum weir__record_how << 60 | point of the wait that implies it; more of them: another
+     * one */
     WEIR__RECORD_OPEN,
     WEIR__RECORD_ISSUED,  /* a: context; [id] [ticks] [point] */
     WEIR__RECORD_RUN,     /* b: ticks it took; [id] [begin] [end, if it took more than 32 bits of ticks] */
@@ -183,7 +183,8 @@ struct weir__writer {
     } texts[256];
 };
 
-/* 0: recording is off; else how many times it was begun or went on. Hidden, as all that is internal; said here so that the load needs no table. */
+/* 0: recording is off; else how many times it was begun or went on. Hidden, as all that is internal; said here so that
+ * the load needs no table. */
 extern _Atomic uint32_t weir__record_on __attribute__((visibility("hidden")));
 extern _Thread_local struct weir__writer *weir__record_writer __attribute__((tls_model("initial-exec")));
 
@@ -251,8 +252,8 @@ static inline uint64_t weir__record_running(uint64_t id)
     return before;
 }
 
-/* Begin, with records in memory of at most @limit bytes (0: the usual), in @file if it is not NULL. Nothing if it is on.
- * If there was a recording before, its file stays, and either it goes on (@resume) with its limit, or what happened
+/* Begin, with records in memory of at most @limit bytes (0: the usual), in @file if it is not NULL. Nothing if it is
+ * on. If there was a recording before, its file stays, and either it goes on (@resume) with its limit, or what happened
  * before is forgotten. WEIR_E_NO_MEMORY, WEIR_E_SYSTEM, WEIR_E_BUSY (the file is another process's) with a text. Any
  * thread. */
 WEIR_MUST_CHECK int weir__record_start(size_t limit, const char *file, bool resume);

@@ -486,9 +486,10 @@ void weir__trace_free(struct weir__trace *trace)
                                     &trace->index->streams, &trace->index->scopes, &trace->index->tokens};
         for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) free(maps[i]->slots);
     }
-    void *lists[] = {trace->tasks,  trace->edges,   trace->accesses, trace->points, trace->runs,      trace->stretches,
-                     trace->scopes, trace->streams, trace->marks, trace->threads,  trace->waits,  trace->fallbacks, trace->copies,
-                     trace->memory, trace->forgets, trace->texts,    trace->index};
+    void *lists[] = {trace->turns,  trace->members, trace->tasks,     trace->edges,     trace->accesses,
+                     trace->points, trace->runs,    trace->stretches, trace->scopes,    trace->streams,
+                     trace->marks,  trace->threads, trace->waits,     trace->fallbacks, trace->copies,
+                     trace->memory, trace->forgets, trace->texts,     trace->index};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) free(lists[i]);
     free(trace);
 }

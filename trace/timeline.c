@@ -49,11 +49,13 @@ static void end(struct writer *w)
 /* What a process or thread is called, and where it stands among the others. */
 static void name_put(struct writer *w, const char *what, uint32_t pid, uint32_t tid, const char *name, size_t place)
 {
-    fprintf(w->file, "%s{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"%s_name\",\"args\":{\"name\":", w->any ? ",\n" : "\n",
+    fprintf(w->file,
+            "%s{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"%s_name\",\"args\":{\"name\":", w->any ? ",\n" : "\n",
             pid, tid, what);
     w->any = true;
     weir__out_json(w->file, name);
-    fprintf(w->file, "}},\n{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%zu}}", pid,
+    fprintf(w->file,
+            "}},\n{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%zu}}", pid,
             tid, what, place);
 }
 
@@ -194,12 +196,12 @@ static bool has_slice(const struct weir__trace_task *task)
            task->end > task->begin && task->kind != WEIR__TRACE_FENCE;
 }
 
-static void arrows(struct writer *w)
+static void arrows(struct writer *w, const struct weir__trace_edge *edges, size_t n)
 {
     const struct weir__trace *trace = w->trace;
     char text[768];
-    for (size_t i = 0; i < trace->nedges; i++) {
-        const struct weir__trace_edge *edge = &trace->edges[i];
+    for (size_t i = 0; i < n; i++) {
+        const struct weir__trace_edge *edge = &edges[i];
         const struct weir__trace_task *from = &trace->tasks[edge->from], *to = &trace->tasks[edge->to];
         if (edge->how != WEIR__HOW_EVENT || !has_slice(from) || !has_slice(to)) continue;
         const struct weir__trace_stream *a = &trace->streams[from->stream], *b = &trace->streams[to->stream];
@@ -276,7 +278,8 @@ void weir__timeline_write(const struct weir__trace *trace, FILE *file)
     names(&w);
     tasks(&w);
     waits(&w);
-    arrows(&w);
+    arrows(&w, trace->edges, trace->nedges);
+    arrows(&w, trace->turns, trace->nturns);
     counters(&w);
     fputs("\n]}\n", file);
 }
