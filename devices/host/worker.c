@@ -68,9 +68,12 @@ static struct host_worker *pick_locked(struct host_device *device, bool *start_o
 
 static void start_thread(struct host_worker *worker)
 {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
     struct host_device *device = worker->device;
     sigset_t all, old;
     sigfillset(&all);
+    /* A kernel's own faults: the program may have a handler. */
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) sigdelset(&all, faults[i]);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int error = pthread_create(&worker->thread, NULL, worker_main, worker);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
