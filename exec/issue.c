@@ -553,7 +553,7 @@ void weir__issue(struct weir__runner *runner, struct weir_task *task)
     }
     if (task->node.kind == WEIR__TASK_ISSUE) {
         rc = function(task, native_stream(task), (void *)arg);
-        if (rc > 0) rc = WEIR_E_TASK;
+        if (rc > 0 || rc == WEIR_E_PREDECESSOR) rc = WEIR_E_TASK; /* as in runner.c */
     } else if (task->node.kind == WEIR__TASK_IMPORT) {
         rc = import_event(task, (void *)arg);
     }

@@ -216,11 +216,17 @@ void weir__runner_flush(struct weir__runner *runner)
     if (atomic_load_explicit(&pool->waiters, memory_order_seq_cst) != 0) weir__pool_tell(pool);
 }
 
+/* Of a host function that returned @status. WEIR_E_PREDECESSOR is for cancelled tasks; a function has it from a wait. */
+static int code_of(int status)
+{
+    return status > 0 || status == WEIR_E_PREDECESSOR ? WEIR_E_TASK : status;
+}
+
 static __attribute__((noinline)) void run_recorded(struct weir__runner *runner, struct weir_task *task)
 {
     int status = weir__trace_run(task);
 
-    weir__runner_finish(runner, task, status > 0 ? WEIR_E_TASK : status);
+    weir__runner_finish(runner, task, code_of(status));
 }
 
 void weir__runner_run(struct weir__runner *runner, struct weir_task *task)
@@ -234,7 +240,7 @@ void weir__runner_run(struct weir__runner *runner, struct weir_task *task)
         return;
     }
     status = ((weir_host_function)task->node.function)((void *)task->arg);
-    finish(runner, task, status > 0 ? WEIR_E_TASK : status);
+    finish(runner, task, code_of(status));
 }
 
 void weir__runner_deal(struct weir__runner *runner, struct weir_task *task)

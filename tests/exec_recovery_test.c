@@ -67,6 +67,32 @@ static void submit_device(void *fail)
     DONE(weir_task_submit(scope, device, on_x, 1, issue, fail, NULL, NULL));
 }
 
+static int as_from_a_wait(void *arg)
+{
+    (void)arg;
+    return WEIR_E_PREDECESSOR;
+}
+
+static int issue_as_from_a_wait(struct weir_task *task, void *native_stream, void *arg)
+{
+    (void)task, (void)native_stream;
+    return as_from_a_wait(arg);
+}
+
+/* The code of cancelled tasks does not make one of a task that a function fails with it. */
+Test(exec_recovery, function_that_returns_the_code_of_a_cancelled_task_has_failed)
+{
+    struct weir_task *tasks[2];
+    struct weir_access on_x[] = {WEIR_INOUT(x)};
+    DONE(weir_task_host(scope, as_from_a_wait, &x, NULL, 0, NULL, &tasks[0]));
+    DONE(weir_task_submit(scope, device, on_x, 1, issue_as_from_a_wait, &x, NULL, &tasks[1]));
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(weir_task_wait(tasks[i]), WEIR_E_TASK);
+        weir_task_release(tasks[i]);
+    }
+    cr_assert_eq(weir_scope_wait(scope), WEIR_E_TASK);
+}
+
 /* ---- a wait consumes what it tells ---- */
 
 Test(exec_recovery, tasks_after_a_told_failure_run)
