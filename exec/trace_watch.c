@@ -207,6 +207,7 @@ static void watch(void)
         plan.outputs.graph = NULL;
     }
     const char *beside = plan.outputs.graph ? plan.outputs.graph : plan.outputs.timeline;
+    if (!beside && plan.outputs.report && !weir__report_is_stream(plan.outputs.report)) beside = plan.outputs.report;
     if (!plan.record && beside) plan.record = join(beside, ".weir");
     plan.owner = atomic_load_explicit(&weir__generation, memory_order_relaxed); /* as above */
     if (start()) {

@@ -11,7 +11,6 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -303,13 +302,24 @@ static uint64_t cpu_ns(void)
     return atomic_load_explicit(&ended_ns, memory_order_relaxed) + own_threads_ns();
 }
 
+/* Of this program: what getrusage() tells may be from before exec. proc(5). 0: not known. */
+static uint64_t peak_kb(void)
+{
+    FILE *status = fopen("/proc/self/status", "re");
+    char line[256];
+    uint64_t kb = 0;
+    while (status && fgets(line, sizeof line, status))
+        if (!strncmp(line, "VmHWM:", 6)) kb = strtoull(line + 6, NULL, 10);
+    if (status) fclose(status);
+    return kb;
+}
+
 void weir__record_resources(void)
 {
-    struct rusage usage;
-    uint64_t used = cpu_ns();
+    uint64_t used = cpu_ns(), peak = peak_kb();
     pthread_mutex_lock(&lock);
-    if (arena && !getrusage(RUSAGE_SELF, &usage)) {
-        atomic_store_explicit(&arena->peak_kb, (uint64_t)usage.ru_maxrss, memory_order_relaxed);
+    if (arena) {
+        atomic_store_explicit(&arena->peak_kb, peak, memory_order_relaxed);
         atomic_store_explicit(&arena->cpu_ns, used > cpu_before_ns ? used - cpu_before_ns : 0, memory_order_relaxed);
     }
     pthread_mutex_unlock(&lock);

@@ -40,7 +40,7 @@ static void add_task(struct sums *sums, const struct weir__trace_task *task)
     if (task->begin == WEIR__NEVER || task->end == WEIR__NEVER) return;
     if (device)
         sums->busy_ns += task->end - task->begin;
-    else if (task->kind == WEIR__TRACE_HOST)
+    else if (task->kind == WEIR__TRACE_HOST || task->kind == WEIR__TRACE_FOREIGN)
         sums->host_ns += task->end - task->begin;
 }
 
@@ -166,7 +166,7 @@ static void text_end(const struct weir__trace *trace, const struct sums *sums, F
     LINE("critical path  %zu tasks, %s, of which %s (%.0f %%) is waiting", trace->path_tasks,
          weir__time_name(trace->path_ns, a, sizeof a), weir__time_name(waited, b, sizeof b),
          percent(waited, trace->path_ns));
-    LINE("work           %s on devices, %s in host tasks; at most %.1f of them at once on average",
+    LINE("work           %s on devices, %s in host tasks: %.1f times the critical path",
          weir__time_name(sums->busy_ns, a, sizeof a), weir__time_name(sums->host_ns, b, sizeof b),
          trace->path_ns ? (double)(sums->busy_ns + sums->host_ns) / (double)trace->path_ns : 0.0);
     if (trace->peak_kb)
