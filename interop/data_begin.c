@@ -60,6 +60,9 @@ static int create(struct weir__region *region, const struct request *request, st
     const struct weir__device_ops *ops = weir__device_ops_of(region->device);
     void *handle = weir__device_handle_of(region->device), *memory;
     bool hold = request->type & WEIR__MAP_HOLD;
+    if (request->bytes > (size_t)PTRDIFF_MAX - request->padding || request->begin + request->bytes < request->begin)
+        return weir__fail(WEIR_E_NO_MEMORY, "%zu bytes at %#zx are more than a program can have", request->bytes,
+                          (size_t)request->begin);
     int rc = ops->alloc(handle, request->bytes + request->padding, &memory);
     if (rc)
         return weir__fail(rc, "%zu bytes of device memory: %s", request->bytes + request->padding,
