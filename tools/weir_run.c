@@ -148,7 +148,9 @@ static int program_find(const char *name, char path_out[PATH_MAX])
         for (const char *p = path ? path : "/usr/bin:/bin"; !found && *p;) {
             size_t n = strcspn(p, ":");
             int length = snprintf(path_out, PATH_MAX, "%.*s/%s", n ? (int)n : 1, n ? p : ".", name);
-            found = length < PATH_MAX && access(path_out, X_OK) == 0;
+            struct stat status;
+            found = length < PATH_MAX && access(path_out, X_OK) == 0 && !stat(path_out, &status) &&
+                    S_ISREG(status.st_mode);
             p += n + (p[n] == ':');
         }
         if (!found) {
