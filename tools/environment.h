@@ -13,7 +13,7 @@
     X("WEIR_TRACE_LIMIT", 1, 65536, "256", "MiB of records that are kept for the pictures; more are dropped and counted") \
     X("WEIR_WORKERS", 1, 256, "one per core, at least 2", "threads for host tasks of the graph API")                   \
     X("WEIR_HOST_DEVICES", 1, 254, "1, in OpenMP programs 4", "how many CPU devices there are")                        \
-    X("WEIR_WINDOW", 1, 16777216, "4096", "tasks in flight per scope before the submitter helps or waits")             \
+    X("WEIR_WINDOW", 1, 16777216, "4096", "tasks in flight per scope before the submitter helps or waits; not of target nowait") \
     X("WEIR_SHIM", 0, 1, "1",                                                                                          \
       "0: leave the dependences of target tasks to libomp also where weir stands in front of it")                      \
     X("WEIR_STREAMS", 1, 512, "the backend's advice", "streams per device that weir opens on its own")                 \
