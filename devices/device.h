@@ -281,4 +281,13 @@ extern const struct weir__device_ops weir__cuda_ops;
 WEIR_MUST_CHECK int weir__cuda_backend_create(void **backend_out, const char **reason_out);
 void weir__cuda_backend_destroy(void *backend);
 
+/*
+ * The devices of a plugin of LLVM's (devices/plugin): a library with the functions `__tgt_rtl_*` of LLVM 14 to 16. It is
+ * opened and initialised once in a process, and kept; what it gives needs not be given back.
+ * @reason  @size bytes; on failure why it cannot be used, such as the name of the first function that is missing.
+ * Returns  WEIR_OK (one device at least); WEIR_E_NO_DEVICE. Any thread. BLOCKS while the plugin initialises itself.
+ */
+extern const struct weir__device_ops weir__plugin_ops;
+WEIR_MUST_CHECK int weir__plugin_backend_open(const char *file, void **backend_out, char *reason, size_t size);
+
 #endif

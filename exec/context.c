@@ -64,14 +64,15 @@ uint32_t weir__environment_number(const char *name, uint32_t otherwise, uint32_t
 
 enum weir__device_choice weir__environment_device(void)
 {
-    static const char *const words[] = {[WEIR__DEVICES_ALL] = "all", [WEIR__DEVICES_HOST] = "host", [WEIR__DEVICES_CUDA] = "cuda"};
+    static const char *const words[] = {[WEIR__DEVICES_ALL] = "all", [WEIR__DEVICES_HOST] = "host", [WEIR__DEVICES_CUDA] = "cuda",
+                                        [WEIR__DEVICES_PLUGIN] = "plugin"};
     const char              *text = getenv("WEIR_DEVICE");
 
     if (text == NULL || *text == '\0') return WEIR__DEVICES_ALL;
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strcmp(text, words[i]) == 0) return (enum weir__device_choice)i;
     }
-    weir__log(2, "WEIR_DEVICE=%s is not host, cuda or all: all is used", text);
+    weir__log(2, "WEIR_DEVICE=%s is not host, cuda, plugin or all: all is used", text);
     return WEIR__DEVICES_ALL;
 }
 
@@ -191,7 +192,7 @@ static void add_cuda(struct weir_context *context)
     void                    *backend;
     int                      rc;
 
-    if (choice == WEIR__DEVICES_HOST) return;
+    if (choice == WEIR__DEVICES_HOST || choice == WEIR__DEVICES_PLUGIN) return;
     rc = weir__cuda_backend_create(&backend, &context->absence);
     if (rc == WEIR_E_NO_DEVICE || rc == WEIR_E_FORKED) {
         weir__log(choice == WEIR__DEVICES_CUDA ? 1 : 3, "no CUDA devices: %s", context->absence);
@@ -202,6 +203,22 @@ static void add_cuda(struct weir_context *context)
     if (rc != WEIR_OK) {
         weir__log(1, "not all CUDA devices are there: %s", weir_error_text());
         context->absence = "a device could not be opened, and a message told why";
+    }
+}
+
+/* The library that WEIR_PLUGIN names. Not to have it is no failure either. */
+static void add_plugin(struct weir_context *context)
+{
+    const char *file = getenv("WEIR_PLUGIN");
+    char        reason[512];
+    void       *backend;
+
+    if (weir__environment_device() != WEIR__DEVICES_PLUGIN) return;
+    if (file == NULL || *file == '\0') file = "libomptarget.rtl.x86_64.so";
+    if (weir__plugin_backend_open(file, &backend, reason, sizeof reason) != WEIR_OK) {
+        weir__log(1, "no plugin devices: %s", reason);
+    } else if (weir__context_add_backend(context, &weir__plugin_ops, backend) != WEIR_OK) {
+        weir__log(1, "not all plugin devices are there: %s", weir_error_text());
     }
 }
 
@@ -283,6 +300,7 @@ int weir_context_create(const struct weir_context_options *options, struct weir_
     pthread_mutex_init(&context->certificate_lock, NULL);
     rc = add_host(context, o.host_devices);
     if (rc == WEIR_OK) add_cuda(context);
+    if (rc == WEIR_OK) add_plugin(context);
     if (rc != WEIR_OK) {
         free_context(context);
         return rc;

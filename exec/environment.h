@@ -8,7 +8,7 @@
 uint32_t weir__environment_number(const char *name, uint32_t otherwise, uint32_t least, uint32_t most);
 
 /* WEIR_DEVICE: which devices are wanted. A word that is none of them is reported and counts as not set. */
-enum weir__device_choice { WEIR__DEVICES_ALL, WEIR__DEVICES_HOST, WEIR__DEVICES_CUDA };
+enum weir__device_choice { WEIR__DEVICES_ALL, WEIR__DEVICES_HOST, WEIR__DEVICES_CUDA, WEIR__DEVICES_PLUGIN };
 enum weir__device_choice weir__environment_device(void);
 
 #endif

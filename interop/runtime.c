@@ -131,11 +131,13 @@ void weir__runtime_stay(void)
 }
 
 /* Which images a device takes. Who asks for CUDA devices gets them for programs of this machine too: an emulated driver can
- * load these, a real one refuses with a message. */
+ * load these, a real one refuses with a message. Who asks for a plugin's devices gets these in place of the CPU's. */
 static uint32_t machine_of(const struct weir_device *device, enum weir__device_choice choice)
 {
     const char *name = weir__device_ops_of(device)->name;
-    if (!strcmp(name, "host")) return choice == WEIR__DEVICES_CUDA ? 0 : WEIR__MACHINE_X86_64;
+    bool elsewhere = choice == WEIR__DEVICES_CUDA || choice == WEIR__DEVICES_PLUGIN;
+    if (!strcmp(name, "host")) return elsewhere ? 0 : WEIR__MACHINE_X86_64;
+    if (!strcmp(name, "plugin")) return WEIR__MACHINE_X86_64;
     if (!strcmp(name, "cuda"))
         return choice == WEIR__DEVICES_CUDA ? WEIR__MACHINE_CUDA | WEIR__MACHINE_X86_64 : WEIR__MACHINE_CUDA;
     return 0;

@@ -51,6 +51,22 @@ weir_cuda_variant(exec_property_test cuda_narrow WEIR_TEST_DAGS=200 WEIR_CUDA_EM
 weir_cuda_variant(exec_property_test cuda_random WEIR_TEST_DAGS=200 WEIR_CUDA_EMULATOR_SEED=3
   WEIR_CUDA_EMULATOR_DELAY_US=30)
 
+# The same on the devices of plugins: weir's own, which has events, and one that has none.
+if(WEIR_OPENMP)
+  foreach(plugin events complete)
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/fakes/${plugin}.so)
+    if(plugin STREQUAL events)
+      set(file $<TARGET_FILE:weir_plugin>)
+    endif()
+    foreach(test exec_threads_test exec_property_test)
+      add_test(NAME ${test}_plugin_${plugin} COMMAND ${test} --jobs 1)
+      set_tests_properties(${test}_plugin_${plugin} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
+        ENVIRONMENT "WEIR_TEST_KINDS=plugin;WEIR_DEVICE=plugin;WEIR_PLUGIN=${file};WEIR_TEST_DAGS=200")
+    endforeach()
+  endforeach()
+  add_dependencies(exec_property_test weir_plugin devices_fake_complete)
+endif()
+
 # Copies of pageable memory, users of the driver beside weir, how many calls of the driver a task costs, and what happens if each of them fails.
 foreach(test exec_cuda_copies_test exec_cuda_counts_test exec_cuda_failures_test exec_cuda_foreign_test)
   weir_test(${test} LIBRARIES weir_exec weir_trace weir_graph weir_devices emulator TIMEOUT 300)

@@ -68,11 +68,14 @@ weir_test(interop_plugin_test LIBRARIES weir_plugin_objects weir_exec weir_trace
 add_dependencies(interop_plugin_test weir_plugin devices_host_image_2)
 target_compile_definitions(interop_plugin_test PRIVATE
   PLUGIN="$<TARGET_FILE:weir_plugin>" IMAGE="$<TARGET_FILE:devices_host_image_2>")
-# LLVM's own libomptarget, unpacked from its packages, loads the plugin.
+# LLVM's own libomptarget, unpacked from its packages, loads the plugin; weir loads LLVM's.
 if(NOT WEIR_SANITIZER)
   foreach(release 14 16)
     add_test(NAME interop_plugin_llvm_${release} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/plugin/in_llvm.sh ${release}
       ${PROJECT_BINARY_DIR}/llvm $<TARGET_FILE_DIR:weir_plugin>)
-    set_tests_properties(interop_plugin_llvm_${release} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+    add_test(NAME devices_plugin_llvm_${release} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/plugin/on_weir.sh ${release}
+      ${PROJECT_BINARY_DIR}/llvm ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR} $<TARGET_FILE:exec_property_test>)
+    set_tests_properties(interop_plugin_llvm_${release} devices_plugin_llvm_${release} PROPERTIES
+      TIMEOUT 300 SKIP_RETURN_CODE 77)
   endforeach()
 endif()

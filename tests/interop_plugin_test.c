@@ -231,6 +231,40 @@ Test(interop_plugin, wait_keeps_the_point_of_its_record)
     ok(__tgt_rtl_destroy_event(0, event));
 }
 
+static void *sync_elsewhere(void *event)
+{
+    ok(__tgt_rtl_sync_event(0, event));
+    return NULL;
+}
+
+Test(interop_plugin, one_record_holds_two_queues_and_another_thread)
+{
+    _Atomic int gate = 0, ran = 0, seen[2] = {-1, -1};
+    struct weir__plugin_async first = {NULL}, others[2] = {{NULL}};
+    void *event = NULL;
+    pthread_t thread;
+    ok(queue_kernel(0, pass_gate, &gate, NULL, &first));
+    ok(queue_kernel(0, add_one, &ran, NULL, &first));
+    ok(__tgt_rtl_create_event(0, &event));
+    ok(__tgt_rtl_record_event(0, event, &first));
+    for (int i = 0; i < 2; i++) {
+        ok(__tgt_rtl_wait_event(0, event, &others[i]));
+        ok(queue_kernel(0, take, &seen[i], &ran, &others[i]));
+    }
+    cr_assert_eq(pthread_create(&thread, NULL, sync_elsewhere, event), 0);
+    usleep(1000);
+    cr_assert(atomic_load(&seen[0]) == -1 && atomic_load(&seen[1]) == -1);
+    atomic_store(&gate, 1);
+    pthread_join(thread, NULL);
+    cr_assert_eq(atomic_load(&ran), 1);
+    for (int i = 0; i < 2; i++) {
+        ok(__tgt_rtl_synchronize(0, &others[i]));
+        cr_assert_eq(atomic_load(&seen[i]), 1);
+    }
+    ok(__tgt_rtl_synchronize(0, &first));
+    ok(__tgt_rtl_destroy_event(0, event));
+}
+
 Test(interop_plugin, closing_a_device_ends_its_objects)
 {
     _Atomic int ran = 0;
@@ -357,6 +391,37 @@ Test(interop_plugin, random_legal_and_illegal_calls)
         cr_assert_eq(pthread_create(&threads[i], NULL, run_machine, &machines[i]), 0);
     }
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+}
+
+/* Each step of an event's life is a line with its handle, which no other event ever has. */
+Test(interop_plugin_log, the_log_tells_the_life_of_an_event)
+{
+    static const char *const steps[] = {"created", "recorded on queue", "waits for event", "waited for by the host",
+                                        "destroyed"};
+    _Atomic int ran = 0;
+    struct weir__plugin_async first = {NULL}, second = {NULL};
+    char text[4096] = "", handle[64], *line;
+    void *event = NULL;
+    setenv("WEIR_LOG", "4", 1);
+    FILE *file = tmpfile();
+    cr_assert(file && dup2(fileno(file), STDERR_FILENO) >= 0);
+    open_devices();
+    ok(queue_kernel(0, add_one, &ran, NULL, &first));
+    ok(__tgt_rtl_create_event(0, &event));
+    ok(__tgt_rtl_record_event(0, event, &first));
+    ok(__tgt_rtl_wait_event(0, event, &second));
+    ok(__tgt_rtl_sync_event(0, event));
+    ok(__tgt_rtl_destroy_event(0, event));
+    close_devices();
+    cr_assert(pread(fileno(file), text, sizeof text - 1, 0) > 0);
+    snprintf(handle, sizeof handle, "event %p", event);
+    size_t step = 0;
+    for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        if (!strstr(line, handle)) continue;
+        cr_assert(step < 5 && strstr(line, steps[step]), "step %zu: %s", step, line);
+        step++;
+    }
+    cr_assert_eq(step, 5u);
 }
 
 /* What each release cannot do without, and the optional functions that are there. */

@@ -38,9 +38,14 @@ static const struct rig_kind plain_kinds[] = {
      .mock = {.clock = WEIR__MOCK_TICKER, .duration = 2, .random_seed = 3}},
 };
 static const struct rig_kind cuda_kinds[] = {
-    {.name = "cuda", .cuda = true},
-    {.name = "cuda, two streams each", .cuda = true, .streams = 2},
-    {.name = "host and cuda", .host_devices = 1, .cuda = true},
+    {.name = "cuda", .others = "cuda"},
+    {.name = "cuda, two streams each", .others = "cuda", .streams = 2},
+    {.name = "host and cuda", .host_devices = 1, .others = "cuda"},
+};
+static const struct rig_kind plugin_kinds[] = {
+    {.name = "plugin", .others = "plugin"},
+    {.name = "plugin, two streams each", .others = "plugin", .streams = 2},
+    {.name = "host and plugin", .host_devices = 1, .others = "plugin"},
 };
 const struct rig_kind *rig_kinds = plain_kinds;
 size_t rig_nkinds = sizeof(plain_kinds) / sizeof(plain_kinds[0]);
@@ -48,9 +53,13 @@ size_t rig_nkinds = sizeof(plain_kinds) / sizeof(plain_kinds[0]);
 __attribute__((constructor)) static void choose_kinds(void)
 {
     const char *kinds = getenv("WEIR_TEST_KINDS");
-    if (kinds == NULL || strcmp(kinds, "cuda") != 0) return;
-    rig_kinds = cuda_kinds;
-    rig_nkinds = sizeof(cuda_kinds) / sizeof(cuda_kinds[0]);
+    if (kinds != NULL && strcmp(kinds, "cuda") == 0) {
+        rig_kinds = cuda_kinds;
+        rig_nkinds = sizeof(cuda_kinds) / sizeof(cuda_kinds[0]);
+    } else if (kinds != NULL && strcmp(kinds, "plugin") == 0) {
+        rig_kinds = plugin_kinds;
+        rig_nkinds = sizeof(plugin_kinds) / sizeof(plugin_kinds[0]);
+    }
 }
 
 static void *agent_main(void *arg)
@@ -98,7 +107,8 @@ static int open_devices(struct rig *rig)
         struct weir_device *device = weir_device_get(rig->context, i);
         const char *name = weir_device_name(device);
         bool is_host = strncmp(name, "host", 4) == 0;
-        bool wanted = strncmp(name, rig->kind->cuda ? "cuda" : "mock", 4) == 0;
+        const char *others = rig->kind->others ? rig->kind->others : "mock";
+        bool wanted = strncmp(name, others, strlen(others)) == 0;
         if (is_host) wanted = hosts++ < rig->kind->host_devices;
         if (!wanted || rig->ndevices == RIG_DEVICES) continue;
         rig->is_host[rig->ndevices] = is_host;

@@ -19,14 +19,15 @@ struct rig_kind {
     const char *name;
     uint32_t host_devices; /* used by the tests; a context always has one at least */
     uint32_t mock_devices;
-    uint32_t streams;  /* per device; 0: the backend's advice */
-    bool clock_thread; /* a thread of the rig moves a manual clock */
-    bool no_faults;    /* the backend keeps one failure a stream only */
-    bool cuda;         /* the devices of the CUDA driver */
+    uint32_t streams;   /* per device; 0: the backend's advice */
+    bool clock_thread;  /* a thread of the rig moves a manual clock */
+    bool no_faults;     /* the backend keeps one failure a stream only */
+    const char *others; /* whose devices: "cuda", "plugin"; NULL: the mock's */
     struct weir__mock_options mock;
 };
 
-/* WEIR_TEST_KINDS=cuda: the kinds that need a driver, which stands in for all of them; else those that do not. */
+/* WEIR_TEST_KINDS=cuda or plugin: the kinds that need a driver or a plugin, which stand in for all of them; else those
+ * that need neither. */
 extern const struct rig_kind *rig_kinds;
 extern size_t rig_nkinds;
 

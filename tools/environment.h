@@ -25,11 +25,13 @@
 
 /* The same for variables that take a word: name, words, value when it is not set, meaning. */
 #define WEIR_ENVIRONMENT_WORDS(Y)                                                                                      \
-    Y("WEIR_DEVICE", "host, cuda, all", "all",                                                                         \
-      "which devices there are besides one CPU device at least; cuda: programs compiled for x86-64 use CUDA devices, which only an emulated driver can run")
+    Y("WEIR_DEVICE", "host, cuda, plugin, all", "all",                                                                         \
+      "which devices there are besides one CPU device at least; cuda: programs compiled for x86-64 use CUDA devices, which only an emulated driver can run; plugin: they use the devices of a plugin")
 
 /* The same for those that hold a text. %p in a file's name is the number of the process. */
 #define WEIR_ENVIRONMENT_TEXTS(T)                                                                                      \
+    T("WEIR_PLUGIN", "file", "libomptarget.rtl.x86_64.so",                                                             \
+      "the plugin library of LLVM 14 to 16 for WEIR_DEVICE=plugin")                                                    \
     T("WEIR_GRAPH", "file .svg, .dot or .html", "none", "at exit, a picture of the tasks and of what waited for what") \
     T("WEIR_TRACE", "file", "none", "at exit, a timeline as JSON for Perfetto or chrome://tracing")                    \
     T("WEIR_REPORT", "0, 1, json or file", "0",                                                                        \

@@ -35,6 +35,7 @@ static const struct option options[] = {
     {"--window", "WEIR_WINDOW", NUMBER},
     {"--log", "WEIR_LOG", NUMBER},
     {"--device", "WEIR_DEVICE", WORD},
+    {"--plugin", "WEIR_PLUGIN", FILE_NAME},
 };
 
 static const struct option *option_find(const char *word, size_t length)

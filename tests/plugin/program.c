@@ -22,7 +22,10 @@ static int kernels;
 
 #pragma omp declare target
 int table[N];
-static int twice(int x) { return 2 * x; }
+static int twice(int x)
+{
+    return 2 * x;
+}
 #pragma omp end declare target
 
 static void maps(int device)
@@ -109,8 +112,8 @@ static void diamonds(int device)
 }
 
 /*
- * Several threads map the same array: whoever comes second must not use it before it is there. LLVM 14 itself gives it back
- * when the work of the thread that came first is done, whether the others have finished or not.
+ * Several threads map the same array: whoever comes second must not use it before it is there. LLVM 14 itself gives it
+ * back when the work of the thread that came first is done, whether the others have finished or not.
  */
 static void shared_maps(int ndevices)
 {
