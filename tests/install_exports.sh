@@ -26,7 +26,7 @@ while read -r name; do
     esac
 done <"$scratch/rest"
 # Each of libomp's own names is one that libomp has, in the same node.
-libomp=$(ldconfig -p | awk '/libomp\.so\.5 / {print $NF; exit}')
+libomp=$(ldconfig -p | awk '/libomp\.so\.5 / && !n++ {print $NF}') # reads on: a broken pipe would end the script
 if [[ -n $libomp ]]; then
     nm -D --defined-only --with-symbol-versions "$libomp" | awk '{print $3}' >"$scratch/libomp"
     for name in $shim; do grep -qxF "$name" "$scratch/libomp" || fail "$name is none of libomp's"; done
