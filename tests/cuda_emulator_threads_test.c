@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A call made by a thread of its own, with the rig's context current. */
 struct other {
@@ -80,9 +81,14 @@ static int get_function(struct other *other)
     return cuModuleGetFunction(&(void *){NULL}, other->handle, "count");
 }
 
-static int query(struct other *other)
+static atomic_bool told;
+
+static int query_until_told(struct other *other)
 {
-    return cuStreamQuery(other->stream);
+    int code;
+    do code = cuStreamQuery(other->stream);
+    while (!atomic_load(&told));
+    return code;
 }
 
 /* The first use of a kernel waits for all that is queued, and whoever calls the driver meanwhile waits for that. */
@@ -95,8 +101,16 @@ Test(emulator_threads, lazy_loading_holds_up_the_context)
     emulator_counters_reset();
     begin(&others[0], rig, get_function);
     while (!emulator_calls("cuModuleGetFunction")) continue;
-    begin(&others[1], rig, query);
+    begin(&others[1], rig, query_until_told);
+    /* The first one has begun, but may not hold anything up yet: until queries return no more. */
+    uint64_t calls = 0;
+    for (int same = 0; same < 10 || !calls; usleep(10000)) {
+        uint64_t now = emulator_calls("cuStreamQuery");
+        same = now == calls ? same + 1 : 0;
+        calls = now;
+    }
     expect_held_up("cuStreamQuery", 1, others, 2);
+    atomic_store(&told, true);
     emulator_start(0);
     for (int i = 0; i < 2; i++) {
         end(&others[i]);
