@@ -448,7 +448,7 @@ int weir__record_start(size_t limit, const char *file, bool resume)
         pthread_mutex_lock(&lock);
         if (!arena) rc = arena_make(limit, file);
         if (!rc && !resume) cpu_before_ns = before;
-        /* Release: pairs with nothing. A thread that sees it takes the lock before its first record. */
+        /* Release: pairs with the acquire in record.h, and with that of a device that takes times. */
         if (!rc) atomic_store_explicit(&weir__record_on, ++times_begun, memory_order_release);
         pthread_mutex_unlock(&lock);
     }

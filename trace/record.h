@@ -190,8 +190,8 @@ extern _Thread_local struct weir__writer *weir__record_writer __attribute__((tls
 
 static inline uint32_t weir__record_round(void)
 {
-    /* Relaxed: a record more or less around a start or a stop. */
-    return atomic_load_explicit(&weir__record_on, memory_order_relaxed);
+    /* Acquire: pairs with the release in weir__record_start(): which clock it is. */
+    return atomic_load_explicit(&weir__record_on, memory_order_acquire);
 }
 
 static inline bool weir__record_is_on(void)

@@ -286,9 +286,9 @@ static enum host_run run_wait(struct host_stream *stream, const struct host_comm
 
 static inline bool is_timed(const struct host_device *device)
 {
-    /* Relaxed: times of a stretch more or less. */
+    /* Acquire: pairs with the release of who turns it on: now() can be called. */
     const _Atomic uint32_t *timing = device->notice->timing;
-    return __builtin_expect(timing && atomic_load_explicit(timing, memory_order_relaxed), 0);
+    return __builtin_expect(timing && atomic_load_explicit(timing, memory_order_acquire), 0);
 }
 
 static void tell_times(struct host_stream *stream, uint64_t position)
