@@ -13,6 +13,8 @@
 
 #include <stdlib.h>
 
+#include <devices/thread.h>
+
 struct adapter {
     struct weir__device_ops ops;
     const struct weir__device_ops *base;
@@ -84,7 +86,7 @@ int weir__event_request(struct weir__event_device *device, struct weir__event_no
     int r = WEIR_OK;
     pthread_mutex_lock(&device->requests_lock);
     if (!device->waiter_runs) {
-        if (pthread_create(&device->waiter, NULL, wait_for_notices, device))
+        if (weir__thread_start(&device->waiter, wait_for_notices, device))
             r = weir__event_error(WEIR_E_SYSTEM, "no thread to wait for events");
         else
             device->waiter_runs = true;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <exec/context.h>
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <devices/thread.h>
 #include <exec/futex.h>
 #include <exec/stream.h>
 #include <exec/submit.h>
@@ -252,9 +252,7 @@ static void *work(void *arg)
 static bool start_worker(struct weir_context *context)
 {
     struct weir__worker *worker;
-    static const int     faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
     uint32_t             n;
-    sigset_t             all, old;
     int                  rc = -1;
 
     pthread_mutex_lock(&context->worker_lock);
@@ -263,11 +261,7 @@ static bool start_worker(struct weir_context *context)
     worker = n < WEIR__MAX_WORKERS && !atomic_load_explicit(&context->stop, memory_order_relaxed) ? calloc(1, sizeof *worker) : NULL;
     if (worker != NULL) {
         worker->context = context;
-        sigfillset(&all); /* signals are the program's, but for what its own functions do here */
-        for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) sigdelset(&all, faults[i]);
-        pthread_sigmask(SIG_SETMASK, &all, &old);
-        rc = pthread_create(&worker->thread, NULL, work, worker);
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        rc = weir__thread_start(&worker->thread, work, worker);
         if (rc == 0) {
             context->workers[n] = worker;
             atomic_store_explicit(&context->nworkers, n + 1, memory_order_relaxed);

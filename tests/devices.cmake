@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 weir_test(devices_ops_test LIBRARIES weir_devices weir_graph weir_mock)
 weir_test(devices_events_test LIBRARIES weir_devices weir_graph weir_mock)
+weir_test(devices_thread_test LIBRARIES weir_devices weir_graph)
 weir_test(devices_host_stream_test LIBRARIES weir_devices weir_graph)
 weir_test(devices_mock_test LIBRARIES weir_devices weir_graph weir_mock)
 weir_test(devices_host_native_test LIBRARIES weir_devices weir_graph)

@@ -15,6 +15,8 @@
 
 #include <stdlib.h>
 
+#include <devices/thread.h>
+
 static struct cuda_notice *first_locked(struct cuda_stream *stream)
 {
     struct cuda_notice *notice = stream->notices;
@@ -67,7 +69,7 @@ static int waiter_start_locked(struct cuda_device *device)
     pthread_t *waiters = realloc(device->waiters, (device->nwaiters + 1) * sizeof *waiters);
     if (!waiters) return weir__cuda_fail(WEIR_E_NO_MEMORY, "no memory for a waiter");
     device->waiters = waiters;
-    if (pthread_create(&waiters[device->nwaiters], NULL, waiter_main, device))
+    if (weir__thread_start(&waiters[device->nwaiters], waiter_main, device))
         return weir__cuda_fail(WEIR_E_SYSTEM, "no thread to wait for events");
     device->nwaiters++;
     COUNT(device, waiters_started);

@@ -10,10 +10,11 @@
  */
 #include <linux/futex.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <devices/thread.h>
 
 #include "internal.h"
 
@@ -68,15 +69,8 @@ static struct host_worker *pick_locked(struct host_device *device, bool *start_o
 
 static void start_thread(struct host_worker *worker)
 {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
     struct host_device *device = worker->device;
-    sigset_t all, old;
-    sigfillset(&all);
-    /* A kernel's own faults: the program may have a handler. */
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) sigdelset(&all, faults[i]);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int error = pthread_create(&worker->thread, NULL, worker_main, worker);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int error = weir__thread_start(&worker->thread, worker_main, worker);
     pthread_mutex_lock(&device->lock);
     device->starting--;
     if (error) {
@@ -92,7 +86,7 @@ bool weir__host_device_has_threads(struct host_device *device)
     bool some, unsure;
     do {
         pthread_mutex_lock(&device->lock);
-        unsure = device->starting != 0; /* another thread is inside pthread_create() */
+        unsure = device->starting != 0; /* another thread is inside weir__thread_start() */
         /* Relaxed: counted up under the lock; counted down under it, too. */
         some = atomic_load_explicit(&device->nworkers, memory_order_relaxed) > (uint32_t)device->starting;
         pthread_mutex_unlock(&device->lock);

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#include <devices/thread.h>
+
 struct rtl_notice {
     struct rtl_notice *next;
     struct rtl_event *event;
@@ -41,7 +43,7 @@ static void *tell(void *handle)
 
 static bool teller_runs_locked(struct rtl_stream *stream)
 {
-    if (!stream->tells) stream->tells = !pthread_create(&stream->teller, NULL, tell, stream);
+    if (!stream->tells) stream->tells = !weir__thread_start(&stream->teller, tell, stream);
     return stream->tells;
 }
 

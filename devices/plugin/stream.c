@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <devices/thread.h>
+
 static void *run(void *arg)
 {
     struct rtl_stream *stream = arg;
@@ -43,7 +45,7 @@ int weir__rtl_stream_create(void *device, void *owner, int32_t priority, void **
     pthread_mutex_init(&stream->lock, NULL);
     pthread_cond_init(&stream->queued, NULL);
     pthread_cond_init(&stream->moved, NULL);
-    if (pthread_create(&stream->thread, NULL, run, stream)) {
+    if (weir__thread_start(&stream->thread, run, stream)) {
         pthread_cond_destroy(&stream->moved);
         pthread_cond_destroy(&stream->noticed);
         pthread_cond_destroy(&stream->queued);

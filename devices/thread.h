@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#ifndef WEIR_DEVICES_THREAD_H
+#define WEIR_DEVICES_THREAD_H
+
+#include <pthread.h>
+
+/*
+ * Start a thread of weir's own. Signals are the program's threads' to take, but for the faults of what the program's
+ * functions and kernels do on this one. As pthread_create() with default attributes: to be joined; returns 0 or errno's
+ * code. Any thread.
+ */
+int weir__thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
+
+#endif
