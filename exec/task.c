@@ -273,6 +273,7 @@ int weir_task_wait(struct weir_task *task)
 
     if (rc == WEIR_OK) rc = weir__context_check(task->pool->context);
     if (rc != WEIR_OK) return rc;
+    weir__submitter_waits();
     if (!is_complete(task)) {
         uint64_t began = weir__trace_now();
 

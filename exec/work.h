@@ -107,7 +107,7 @@ WEIR_MUST_CHECK int weir__task_submit_quiet(struct weir_scope *scope, struct wei
                                             void *arg, weir_complete_function complete, void *complete_arg,
                                             struct weir_task **task_out);
 /* The calling thread has waited for device work, or would have if it had not been complete: weir__task_submit_quiet()'s
- * short kernels run on the thread only where it submits many without a wait. */
+ * short kernels run on the thread only where it submits many without a wait. weir_task_wait() says so itself. */
 void weir__submitter_waits(void);
 /* Is everything complete that a task with these accesses would wait for here? @foreign: for a foreign task. The thread
  * that submits. Never blocks. */

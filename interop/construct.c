@@ -261,7 +261,6 @@ void weir__construct_close(struct weir__construct *construct, int status)
         *handle = construct;
         return;
     }
-    weir__submitter_waits();
     construct->status = weir__task_end_and_wait(construct->task);
     finish(construct);
 }
@@ -288,7 +287,6 @@ int weir__construct_copy(struct weir__target *target, const struct weir__copy *c
     int rc = weir_task_begin(weir__runtime_thread()->scope, target->device, NULL, 0, &options, &task);
     if (rc) return rc;
     rc = weir__task_copy(task, copy);
-    weir__submitter_waits();
     int done = weir__task_end_and_wait(task);
     return rc ? rc : done;
 }
