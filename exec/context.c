@@ -186,11 +186,10 @@ static int add_host(struct weir_context *context, uint32_t devices)
 }
 
 /* Not to have a GPU is no failure: the CPU devices are there. */
-static void add_cuda(struct weir_context *context)
+static void add_cuda(struct weir_context *context, enum weir__device_choice choice)
 {
-    enum weir__device_choice choice = weir__environment_device();
-    void                    *backend;
-    int                      rc;
+    void *backend;
+    int   rc;
 
     if (choice == WEIR__DEVICES_HOST || choice == WEIR__DEVICES_PLUGIN) return;
     rc = weir__cuda_backend_create(&backend, &context->absence);
@@ -206,14 +205,14 @@ static void add_cuda(struct weir_context *context)
     }
 }
 
-/* The library that WEIR_PLUGIN names. Not to have it is no failure either. */
-static void add_plugin(struct weir_context *context)
+/* The library that WEIR_PLUGIN names, for who chose it. Not to have it is no failure either. */
+static void add_plugin(struct weir_context *context, enum weir__device_choice choice)
 {
     const char *file = getenv("WEIR_PLUGIN");
     char        reason[512];
     void       *backend;
 
-    if (weir__environment_device() != WEIR__DEVICES_PLUGIN) return;
+    if (choice != WEIR__DEVICES_PLUGIN) return;
     if (file == NULL || *file == '\0') file = "libomptarget.rtl.x86_64.so";
     if (weir__plugin_backend_open(file, &backend, reason, sizeof reason) != WEIR_OK) {
         weir__log(1, "no plugin devices: %s", reason);
@@ -275,6 +274,7 @@ int weir_context_create(const struct weir_context_options *options, struct weir_
     struct weir_context_options o = {0};
     struct weir_context        *context;
     long                        cores = sysconf(_SC_NPROCESSORS_ONLN);
+    enum weir__device_choice    choice;
     int                         rc;
 
     if (context_out == NULL) return weir__fail(WEIR_E_INVALID, "weir_context_create: NULL");
@@ -299,12 +299,13 @@ int weir_context_create(const struct weir_context_options *options, struct weir_
     pthread_mutex_init(&context->failure_lock, NULL);
     pthread_mutex_init(&context->certificate_lock, NULL);
     rc = add_host(context, o.host_devices);
-    if (rc == WEIR_OK) add_cuda(context);
-    if (rc == WEIR_OK) add_plugin(context);
     if (rc != WEIR_OK) {
         free_context(context);
         return rc;
     }
+    choice = weir__environment_device();
+    add_cuda(context, choice);
+    add_plugin(context, choice);
     for (uint32_t i = 0; o.streams_per_device != 0 && i < context->ndevices; i++) {
         context->devices[i]->max_streams = o.streams_per_device;
     }
