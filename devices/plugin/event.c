@@ -35,12 +35,13 @@ void weir__rtl_event_destroy(void *handle)
     free(event);
 }
 
-static int put(struct rtl_stream *stream, enum rtl_item_kind kind, struct rtl_event *event, bool record)
+/* RTL_RECORD or RTL_WAIT. */
+static int put(struct rtl_stream *stream, enum rtl_item_kind kind, struct rtl_event *event)
 {
     struct rtl_item *item = weir__rtl_item_new(kind, 0);
     if (!item) return WEIR_E_NO_MEMORY;
     pthread_mutex_lock(&event->lock);
-    if (record) {
+    if (kind == RTL_RECORD) {
         event->queued++;
         event->stream = stream;
     }
@@ -53,13 +54,13 @@ static int put(struct rtl_stream *stream, enum rtl_item_kind kind, struct rtl_ev
 
 int weir__rtl_event_record(void *stream, void *event)
 {
-    return put(stream, RTL_RECORD, event, true);
+    return put(stream, RTL_RECORD, event);
 }
 
 int weir__rtl_event_wait(void *stream, void *const *events, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        int code = put(stream, RTL_WAIT, events[i], false);
+        int code = put(stream, RTL_WAIT, events[i]);
         if (code) return code; /* to have waited for the others does no harm */
     }
     return WEIR_OK;
