@@ -71,7 +71,7 @@ static bool is_plain(const struct weir__map_args *maps)
 static int queue_work(struct weir__construct *construct, const struct weir__kernel_args *args,
                       const struct weir__map_args *maps, const struct weir__shape *shape, struct weir__launch launch)
 {
-    struct weir__reduction reduction = {NULL};
+    void *reduction = NULL; /* memory for it */
     uint64_t room[ARGUMENTS_ON_STACK];
     uint64_t *values = room;
     struct weir__region *region = &construct->region;
@@ -91,7 +91,7 @@ static int queue_work(struct weir__construct *construct, const struct weir__kern
     launch.nargs = n + found;
     launch.args = values;
     if (!rc) rc = weir__task_launch(construct->task, &launch);
-    weir__reduction_end(region, &reduction);
+    weir__reduction_end(region, reduction);
     return rc || plain ? rc : weir__data_end(region, maps);
 }
 

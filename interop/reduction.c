@@ -17,32 +17,33 @@ _Static_assert(sizeof(struct launch_environment) == 16, "launch environment");
 enum { BUFFER_AT = 256 }; /* aligned for any type; what is before is the environment's */
 
 int weir__reduction_begin(struct weir__region *region, const struct weir__shape *shape,
-                          struct weir__reduction *reduction, uint64_t *pointer_out)
+                          void **memory_out, uint64_t *pointer_out)
 {
     const struct weir__device_ops *ops = weir__device_ops_of(region->device);
-    void *handle = weir__device_handle_of(region->device);
+    void *handle = weir__device_handle_of(region->device), *memory;
     *pointer_out = 0;
-    *reduction = (struct weir__reduction){NULL};
+    *memory_out = NULL;
     if (!shape->known || shape->reduction_bytes <= 0 || shape->reduction_records <= 0) return WEIR_OK;
     size_t bytes = (size_t)shape->reduction_bytes * (size_t)shape->reduction_records;
     struct launch_environment *environment = weir__region_keep(region, sizeof *environment);
     if (!environment) return WEIR_E_NO_MEMORY;
-    int rc = ops->alloc(handle, BUFFER_AT + bytes, &reduction->memory);
-    if (rc) {
-        reduction->memory = NULL;
-        return weir__fail(rc, "%zu bytes of device memory for a reduction: %s", bytes, ops->last_error(handle));
-    }
-    *pointer_out = (uintptr_t)reduction->memory;
-    *environment = (struct launch_environment){0, 0, (uintptr_t)reduction->memory + BUFFER_AT};
+    int rc = ops->alloc(handle, BUFFER_AT + bytes, &memory);
+    if (rc) return weir__fail(rc, "%zu bytes of device memory for a reduction: %s", bytes, ops->last_error(handle));
+    *environment = (struct launch_environment){0, 0, (uintptr_t)memory + BUFFER_AT};
     rc = weir__task_copy(region->task, &(struct weir__copy){.kind = WEIR__COPY_TO_DEVICE,
-                                                            .to = reduction->memory,
+                                                            .to = memory,
                                                             .from = environment,
                                                             .bytes = sizeof *environment});
-    if (rc) weir__reduction_end(region, reduction);
-    return rc;
+    if (rc) {
+        weir__reduction_end(region, memory);
+        return rc;
+    }
+    *memory_out = memory;
+    *pointer_out = (uintptr_t)memory;
+    return WEIR_OK;
 }
 
-void weir__reduction_end(struct weir__region *region, const struct weir__reduction *reduction)
+void weir__reduction_end(struct weir__region *region, void *memory)
 {
-    if (reduction->memory) weir__region_free(region, reduction->memory);
+    if (memory) weir__region_free(region, memory);
 }

@@ -13,19 +13,16 @@
 #include "interop/data.h"
 #include "interop/shape.h"
 
-struct weir__reduction {
-    void *memory; /* on the device; NULL: the kernel reduces nothing over teams */
-};
-
 /*
  * Before the launch: memory is taken and what the kernel expects there is queued.
  * @region   open.
+ * @memory_out   on the device, for weir__reduction_end(); NULL: the kernel reduces nothing over teams, or a failure.
  * @pointer_out  for the kernel; 0 if it has no use for it.
  * Returns  WEIR_OK; WEIR_E_NO_MEMORY and others, with a text. Threads: that of the region.
  */
 WEIR_MUST_CHECK int weir__reduction_begin(struct weir__region *region, const struct weir__shape *shape,
-                                          struct weir__reduction *reduction, uint64_t *pointer_out);
+                                          void **memory_out, uint64_t *pointer_out);
 /* Behind the launch: the memory is free when the stream comes to this place. */
-void weir__reduction_end(struct weir__region *region, const struct weir__reduction *reduction);
+void weir__reduction_end(struct weir__region *region, void *memory);
 
 #endif
