@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#include <stdarg.h>
 #include <string.h>
 
 #include "dag_trace.h"
+#include "fault.h"
 
 struct judge {
     const struct weir__trace *trace;
@@ -12,17 +12,6 @@ struct judge {
     uint64_t before[ORACLE_TASKS][ORACLE_WORDS]; /* by the trace's edges, transitive */
     uint64_t how[WEIR__HOW_KINDS];
 };
-
-static char text[512];
-
-__attribute__((format(printf, 1, 2))) static const char *fault(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    return text;
-}
 
 /* The tasks carry their number as their line. */
 static const char *find_nodes(struct judge *judge, uint32_t scope_number)

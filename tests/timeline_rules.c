@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <math.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fault.h"
 #include "timeline_rules.h"
 
 /* Times are microseconds with three decimals: compared as nanoseconds. */
@@ -26,17 +26,6 @@ struct judge {
     const struct json *events;
     struct timeline_counts *counts;
 };
-
-static char text[512];
-
-__attribute__((format(printf, 1, 2))) static const char *fault(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    return text;
-}
 
 static int64_t ns(const struct json *event, const char *key)
 {

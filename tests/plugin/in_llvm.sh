@@ -7,12 +7,7 @@ set -u
 release=$1 packages=$2 plugins=$3 source=$(dirname "$0")
 compiler=clang-$release
 command -v "$compiler" >/dev/null || { echo "skipped: $compiler is not installed"; exit 77; }
-libraries=$("$source/packages.sh" "$release" "$packages")
-case $? in
-0) ;;
-77) echo "$libraries"; exit 77 ;;
-*) echo "$libraries"; exit 1 ;;
-esac
+libraries=$("$source/packages.sh" "$release" "$packages") || { code=$?; echo "$libraries"; exit $code; }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 include=$(find "$packages/$release" -name omp.h -printf '%h\n' -quit)

@@ -5,12 +5,7 @@
 # That it is the plugin's devices is told by the log, and by their number: weir has one CPU device meanwhile.
 set -u
 release=$1 packages=$2 lib=$3 rig=$4 source=$(dirname "$0")
-libraries=$("$source/packages.sh" "$release" "$packages")
-case $? in
-0) ;;
-77) echo "$libraries"; exit 77 ;;
-*) echo "$libraries"; exit 1 ;;
-esac
+libraries=$("$source/packages.sh" "$release" "$packages") || { code=$?; echo "$libraries"; exit $code; }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failed=0 ran=0
