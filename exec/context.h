@@ -33,6 +33,7 @@ struct weir_device {
     uint8_t                         domain;     /* of its tasks; 0: edges go through the host */
     uint32_t                        max_streams;
     _Atomic uint32_t                nstreams;
+    _Atomic uint32_t                lent;       /* streams that others queue on for long */
     _Atomic uint32_t                last;       /* index of the stream chosen last, a hint */
     _Atomic uint32_t                crowded;    /* so many choices look at few streams only; see issue.c */
     struct weir__stream            *streams[WEIR__MAX_STREAMS / 8];

@@ -169,10 +169,12 @@ static struct weir__stream *predecessor_stream(struct weir_device *device, const
     return NULL;
 }
 
-/* Any stream that can be had. NULL: all are leased. */
-static struct weir__stream *any_stream(struct weir_device *device, uint32_t n, uint32_t best)
+/* Any stream that can be had, those beyond the limit last. NULL: all are leased. */
+static struct weir__stream *any_stream(struct weir_device *device, uint32_t n, uint32_t limit, uint32_t best)
 {
-    for (uint32_t i = 0, index = best < n ? best : 0; i < n; i++, index = index + 1 < n ? index + 1 : 0) {
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t index = i < limit ? (best % limit + i) % limit : i;
+
         if (!weir__stream_try_lease(device->streams[index])) continue;
         atomic_store_explicit(&device->last, index, memory_order_relaxed); /* a hint */
         return device->streams[index];
@@ -182,19 +184,23 @@ static struct weir__stream *any_stream(struct weir_device *device, uint32_t n, u
 
 /*
  * The stream of the predecessor that is its tail, else an idle one, else a new one up to the limit, else one with a short
- * queue. Only when all are leased is the limit exceeded: the caller never waits.
+ * queue. Only when all are leased is the limit exceeded: the caller never waits. A stream beyond it may share a hardware
+ * queue with another one, whose work then holds up what it does not precede: it is taken only when all others are leased.
+ * Streams that are lent for long are nobody's, and do not count.
  */
 static int choose_stream(struct weir_device *device, const struct points *points, struct weir__stream **stream_out)
 {
     /* Acquire: pairs with weir__stream_create(). */
     uint32_t n = atomic_load_explicit(&device->nstreams, memory_order_acquire);
+    uint32_t limit = device->max_streams + atomic_load_explicit(&device->lent, memory_order_relaxed); /* a hint */
+    uint32_t few = n < limit ? n : limit;
     struct shortest best = {UINT32_MAX, UINT64_MAX};
 
     if (points->n != 0 && (*stream_out = tail_stream(device, points)) != NULL) return WEIR_OK;
-    if ((*stream_out = idle_stream(device, n, &best)) != NULL) return WEIR_OK;
-    if (n >= device->max_streams) {
+    if ((*stream_out = idle_stream(device, few, &best)) != NULL) return WEIR_OK;
+    if (n >= limit) {
         if (points->n != 0 && (*stream_out = predecessor_stream(device, points, best.length)) != NULL) return WEIR_OK;
-        if ((*stream_out = any_stream(device, n, best.index)) != NULL) return WEIR_OK;
+        if ((*stream_out = any_stream(device, n, limit, best.index)) != NULL) return WEIR_OK;
     }
     return weir__stream_create(device, stream_out);
 }

@@ -10,6 +10,7 @@ void weir__task_lend(struct weir_task *task, bool on)
 {
     struct weir__stream *stream = weir__task_stream_of(task);
 
+    atomic_fetch_add_explicit(&stream->device->lent, on ? 1 : -1, memory_order_relaxed); /* a hint for choose_stream() */
     if (stream->ops->lend != NULL) stream->ops->lend(stream->handle, on);
 }
 

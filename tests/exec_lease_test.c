@@ -105,6 +105,50 @@ Test(exec_lease, the_stream_is_nobody_elses)
     DONE(weir_scope_wait(scope));
 }
 
+/* Streams beyond the limit may share hardware queues with the others: what is held there holds those up. */
+Test(exec_lease, streams_beyond_the_limit_are_the_last_choice)
+{
+    enum { LIMIT = 4, OPEN = 3 * LIMIT };
+    struct weir_task *task[OPEN];
+    void *stream[OPEN];
+    for (int i = 0; i < OPEN; i++) stream[i] = weir_task_stream(task[i] = begin());
+    for (int i = 0; i < OPEN; i++) DONE(weir_task_end(task[i]));
+    DONE(weir_scope_wait(scope));
+    for (int round = 0; round < 50; round++) {
+        for (int i = 0; i < LIMIT; i++) {
+            int at = 0;
+            task[i] = begin();
+            while (weir_task_stream(task[i]) != stream[at]) at++;
+            cr_assert_lt(at, LIMIT);
+        }
+        for (int i = 0; i < LIMIT; i++) DONE(weir_task_end(task[i]));
+        DONE(weir_scope_wait(scope));
+    }
+}
+
+Test(exec_lease, lent_streams_leave_the_others_their_limit)
+{
+    enum { LIMIT = 4 };
+    struct weir_task *lent[LIMIT], *held[LIMIT];
+    struct weir__gate gate[LIMIT];
+    void *stream[LIMIT];
+    for (int i = 0; i < LIMIT; i++) weir__task_lend(lent[i] = begin(), true);
+    for (int i = 0; i < LIMIT; i++) {
+        held[i] = begin();
+        stream[i] = weir_task_stream(held[i]);
+        for (int other = 0; other < i; other++) cr_assert_neq(stream[i], stream[other]);
+        DONE(weir__gate_create(device, &gate[i]));
+        DONE(weir__task_wait_gate(held[i], &gate[i]));
+        DONE(weir_task_end(held[i]));
+    }
+    for (int i = 0; i < LIMIT; i++) {
+        weir__gate_open(&gate[i]);
+        weir__task_lend(lent[i], false);
+        DONE(weir_task_end(lent[i]));
+    }
+    DONE(weir_scope_wait(scope));
+}
+
 Test(exec_lease, a_piece_fails_by_itself)
 {
     struct weir_task *task = begin(), *ended[3], *behind;
