@@ -10,6 +10,7 @@
 
 #define FEW 16 /* predecessors on other streams that need no heap */
 #define LOOKED_AT 4 /* streams whose queues are compared */
+#define CLOCK_CHANGES 128 /* that a stream remembers, so many vectors of 8 bytes a stream */
 #define BURST 64 /* device tasks that a thread issues without a wait before it runs short ones itself */
 
 /* A task's predecessor points that are not reached, at most one a stream. */
@@ -251,7 +252,7 @@ static void drop_covered(struct weir__stream *stream, struct points *points, str
 }
 
 /* The lessee alone changes the clock, so that it reads it without the lock. What is complete is forgotten before the log
- * grows. */
+ * grows, and what is long ago where nothing completes: who still waits for that seldom waits for what was before it. */
 static int make_clock_room(struct weir__stream *stream, uint32_t width, size_t changes)
 {
     int rc;
@@ -259,6 +260,7 @@ static int make_clock_room(struct weir__stream *stream, uint32_t width, size_t c
     if (weir__clock_has_room(&stream->clock, width, changes)) return WEIR_OK;
     weir__spin_lock(&stream->clock_lock);
     weir__clock_forget(&stream->clock, atomic_load_explicit(&stream->retired, memory_order_relaxed)); /* a hint */
+    weir__clock_shorten(&stream->clock, changes < CLOCK_CHANGES ? CLOCK_CHANGES - (uint32_t)changes : 1);
     rc = weir__clock_reserve(&stream->clock, width, changes);
     weir__spin_unlock(&stream->clock_lock);
     return rc == WEIR_OK ? rc : weir__fail(rc, "no memory for a clock");

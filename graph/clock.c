@@ -199,13 +199,24 @@ int weir__clock_wait(struct weir__clock *consumer, uint64_t position, const uint
     return WEIR_OK;
 }
 
+static void drop_oldest(struct weir__clock *clock)
+{
+    clock->log_first = (clock->log_first + 1) & (clock->log_capacity - 1);
+    clock->log_count--;
+}
+
 void weir__clock_forget(struct weir__clock *clock, uint64_t completed)
 {
     if (completed <= clock->forgotten) return;
     clock->forgotten = completed;
     /* The next question is about completed + 1 at the earliest: the newest change at or before it must stay. */
-    while (clock->log_count > 1 && change(clock, 1)->position - 1 <= completed) {
-        clock->log_first = (clock->log_first + 1) & (clock->log_capacity - 1);
-        clock->log_count--;
-    }
+    while (clock->log_count > 1 && change(clock, 1)->position - 1 <= completed) drop_oldest(clock);
+}
+
+void weir__clock_shorten(struct weir__clock *clock, uint32_t changes)
+{
+    if (clock->log_count <= changes) return;
+    while (clock->log_count > changes) drop_oldest(clock);
+    uint64_t before = change(clock, 0)->position - 1;
+    if (before > clock->forgotten) clock->forgotten = before;
 }

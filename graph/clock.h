@@ -82,4 +82,8 @@ static inline bool weir__clock_has_room(const struct weir__clock *clock, uint32_
 /* Positions up to @completed are done: their snapshots will not be asked for again. */
 void weir__clock_forget(struct weir__clock *clock, uint64_t completed);
 
+/* Keep the newest @changes, > 0, only. Points before the oldest of them are then known to be ordered behind nothing but
+ * their own stream, which is safe: a wait for one implies less. */
+void weir__clock_shorten(struct weir__clock *clock, uint32_t changes);
+
 #endif

@@ -84,6 +84,33 @@ Test(clock, forgotten_positions_know_nothing_and_later_ones_keep_their_vector)
     weir__clock_fini(&b);
 }
 
+/* Where nothing completes the log is cut: an old point is known to be behind its own stream only. */
+Test(clock, shortened_clock_knows_the_newest_and_less_of_the_older)
+{
+    struct weir__clock a, b;
+    uint64_t vector[WIDTH];
+    weir__clock_init(&a, 0);
+    weir__clock_init(&b, 1);
+    for (uint64_t i = 1; i <= 1000; i++) {
+        cr_assert_eq(weir__clock_reserve(&b, WIDTH, 1), WEIR_OK);
+        wait_for(&b, 2 * i, &a, i);
+        weir__clock_shorten(&b, 15);
+    }
+    cr_assert_eq(b.log_count, 15);
+    cr_assert_leq(b.log_capacity, 16);
+    for (uint64_t i = 1; i <= 1000; i++) {
+        weir__clock_snapshot(&b, 2 * i + 1, vector, WIDTH);
+        cr_assert_eq(vector[0], i > 1000 - 15 ? i : 0, "%d", (int)i);
+        cr_assert_eq(vector[1], 2 * i + 1);
+    }
+    cr_assert(weir__clock_covers(&b, 0, 1000));
+    weir__clock_shorten(&b, 1);
+    weir__clock_snapshot(&b, 2000, vector, WIDTH);
+    cr_assert_eq(vector[0], 1000);
+    weir__clock_fini(&a);
+    weir__clock_fini(&b);
+}
+
 Test(clock, ids_beyond_the_vector_are_unknown_not_wrong)
 {
     struct weir__clock a, b;
