@@ -14,6 +14,7 @@
 #include <exec/submit.h>
 #include <exec/summary.h>
 #include <exec/trace.h>
+#include <exec/work.h>
 
 #define DEFAULT_WINDOW 4096
 

@@ -7,6 +7,7 @@
 #include <exec/certify.h>
 #include <exec/submit.h>
 #include <exec/trace.h>
+#include <exec/work.h>
 
 #define FEW 16 /* predecessors on other streams that need no heap */
 #define LOOKED_AT 4 /* streams whose queues are compared */

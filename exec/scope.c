@@ -8,6 +8,7 @@
 #include <exec/issue.h>
 #include <exec/submit.h>
 #include <exec/trace.h>
+#include <exec/work.h>
 
 #define FIRST_SWEEP 256
 

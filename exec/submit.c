@@ -252,13 +252,35 @@ static int submit(const struct submission *s)
 }
 
 int weir__task_submit_quiet(struct weir_scope *scope, struct weir_device *device, const struct weir_access *accesses,
-                            size_t naccesses, weir_issue_function issue, void *arg, weir_complete_function complete,
-                            void *complete_arg, struct weir_task **task_out)
+                            size_t naccesses, weir_issue_function issue, void *arg, const char *name,
+                            weir_complete_function complete, void *complete_arg, struct weir_task **task_out)
 {
-    struct weir_task_options options = {.size = sizeof options, .complete = complete, .complete_arg = complete_arg};
+    struct weir_task_options options = {.size = sizeof options, .name = name, .complete = complete, .complete_arg = complete_arg};
     struct submission s = {scope, accesses, naccesses, &options, task_out, device, (uintptr_t)issue, (uintptr_t)arg, WEIR__TASK_ISSUE, 0, WEIR__TASK_QUIET};
 
     return submit_kind(&s);
+}
+
+/* It has one: weir__task_submit_quiet() saw to it. */
+static struct weir__extra *extra_of_kind(const struct weir_task *task, enum weir__extra_kind kind)
+{
+    uintptr_t e = (uintptr_t)task->node.extra;
+
+    while ((e & 7) != kind) e = weir__extra_of(e)->next;
+    return weir__extra_of(e);
+}
+
+void weir__task_rename(struct weir_task *task, const char *name)
+{
+    extra_of_kind(task, WEIR__EXTRA_NAME)->value = (uintptr_t)name;
+}
+
+void weir__task_hand_over(struct weir_task *task, weir_complete_function complete, void *complete_arg)
+{
+    struct weir__extra *extra = extra_of_kind(task, WEIR__EXTRA_CALLBACK);
+
+    extra->value = (uintptr_t)complete;
+    extra->link = (uintptr_t)complete_arg;
 }
 
 int weir_task_host(struct weir_scope *scope, weir_host_function function, void *arg, const struct weir_access *accesses,

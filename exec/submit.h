@@ -18,8 +18,6 @@ void weir__pool_tell(struct weir__pool *pool);
 /* Wait until @done says so: run ready work, else sleep. @pool's event is told by completions. */
 void weir__wait_until(struct weir_context *context, struct weir__pool *pool, struct weir__runner *runner,
                       bool (*done)(void *arg), void *arg);
-/* "name at file:line", or "task #id". */
-void weir__task_describe(const struct weir_task *task, char *text, size_t bytes);
 /* The same of the task that a cancelled one is behind, by weir__task_root(); only the newest failures have their names. */
 void weir__root_describe(struct weir_context *context, uint64_t id, char *text, size_t bytes);
 

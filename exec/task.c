@@ -4,6 +4,7 @@
 #include <exec/issue.h>
 #include <exec/submit.h>
 #include <exec/trace.h>
+#include <exec/work.h>
 
 /* A runner for whoever calls: the scope's own on the submitting thread, else one on the stack. */
 static struct weir__runner *runner_of(struct weir_task *task, struct weir__runner *own)

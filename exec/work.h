@@ -100,12 +100,18 @@ WEIR_MUST_CHECK int weir__task_end_and_wait(struct weir_task *task);
  */
 WEIR_MUST_CHECK int weir__task_foreign(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses,
                                        const struct weir_task_options *options, struct weir_task **task_out);
-/* As weir_task_submit() with a completion callback that has time: it runs when the stream is looked at, which happens some
- * time after the task is complete, without a notice from the device for each task. @issue gets no native stream. */
+/* As weir_task_submit() with a name and a completion callback that has time: it runs when the stream is looked at, which
+ * happens some time after the task is complete, without a notice from the device for each task. @issue gets no native
+ * stream. */
 WEIR_MUST_CHECK int weir__task_submit_quiet(struct weir_scope *scope, struct weir_device *device,
                                             const struct weir_access *accesses, size_t naccesses, weir_issue_function issue,
-                                            void *arg, weir_complete_function complete, void *complete_arg,
-                                            struct weir_task **task_out);
+                                            void *arg, const char *name, weir_complete_function complete,
+                                            void *complete_arg, struct weir_task **task_out);
+/* In the issue function of such a task: its name (borrowed) is another, another function is called when it is complete. */
+void weir__task_rename(struct weir_task *task, const char *name);
+void weir__task_hand_over(struct weir_task *task, weir_complete_function complete, void *complete_arg);
+/* "name at file:line", or "task #id". Where the task is alive: in its issue function or completion, or with a handle. */
+void weir__task_describe(const struct weir_task *task, char *text, size_t bytes);
 /* The calling thread has waited for device work, or would have if it had not been complete: weir__task_submit_quiet()'s
  * short kernels run on the thread only where it submits many without a wait. weir_task_wait() says so itself. */
 void weir__submitter_waits(void);

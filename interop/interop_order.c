@@ -182,7 +182,7 @@ static void order_nowait(struct weir__interop *object, enum weir__interop_action
     weir__count(&weir__runtime_thread()->counts.interop);
     submitting = operation;
     if (weir__task_submit_quiet(siblings->scope, object->target->device, depends.at, depends.n, issue, operation,
-                                on_complete, operation, &task))
+                                "interop", on_complete, operation, &task))
         weir__fatal("an interop construct on %s cannot be submitted: %s", object->target->uid, weir_error_text());
     submitting = outer;
     if (batch) weir_task_release(batch);

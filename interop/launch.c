@@ -76,7 +76,7 @@ static int queue_work(struct weir__construct *construct, const struct weir__kern
     uint64_t *values = room;
     struct weir__region *region = &construct->region;
     uint32_t n = 0, found = maps->n;
-    bool plain = is_plain(maps);
+    bool plain = construct->plain = is_plain(maps);
     int rc = plain ? WEIR_OK : weir__data_begin(region, maps);
     if (rc) return rc;
     if (args->n >= ARGUMENTS_ON_STACK) {

@@ -48,7 +48,7 @@ struct weir__runtime {
 };
 
 /* Sizes of pooled target tasks. */
-#define WEIR__TARGET_TASK_SIZES 17
+#define WEIR__TARGET_TASK_SIZES 64
 
 /* What became of target tasks with nowait when weir stands in front of libomp. Each word is written by one thread. */
 struct weir__task_counts {

@@ -31,8 +31,10 @@
 enum mode { EARLY, WAITING };
 
 struct weir__target_task {
-    struct weir__target_task *next; /* in a pool */
-    struct weir__anchor *anchor;
+    union {
+        struct weir__anchor *anchor;
+        struct weir__target_task *next; /* in a pool */
+    };
     struct weir_task *node; /* EARLY: open while the routine runs; WAITING: the external task */
     weir__task_routine entry;
     int64_t device;                    /* as the program names it */
@@ -46,10 +48,12 @@ struct weir__target_task {
     uint16_t size_class;    /* SIZES: not from a pool */
     uint8_t mode;
     bool offloaded, on_host, mapped;         /* what the routine did */
+    bool plain;                              /* EARLY: nothing that it queued uses the task's memory */
     _Alignas(16) struct weir__abi_task task; /* the compiler's privates and shareds follow */
 };
 
-enum { SIZE_STEP = 64, SIZES = WEIR__TARGET_TASK_SIZES };
+/* The sizes that malloc() has with 8 bytes of its own before them. */
+enum { SIZE_FIRST = 8, SIZE_STEP = 16, SIZES = WEIR__TARGET_TASK_SIZES };
 
 static _Thread_local struct weir__target_task *current __attribute__((tls_model("initial-exec")));
 static _Thread_local struct weir__target_task *submitting __attribute__((tls_model("initial-exec")));
@@ -64,9 +68,9 @@ static _Atomic(struct weir__target_task *) returned[SIZES];
 
 static struct weir__target_task *memory_take(size_t bytes)
 {
-    size_t size_class = (bytes + SIZE_STEP - 1) / SIZE_STEP;
+    size_t size_class = (bytes - SIZE_FIRST + SIZE_STEP - 1) / SIZE_STEP;
     if (size_class >= SIZES) {
-        struct weir__target_task *task = malloc(size_class * SIZE_STEP);
+        struct weir__target_task *task = malloc(bytes);
         if (task) task->size_class = SIZES;
         return task;
     }
@@ -78,7 +82,7 @@ static struct weir__target_task *memory_take(size_t bytes)
         *mine = task->next;
         return task;
     }
-    task = malloc(size_class * SIZE_STEP);
+    task = malloc(SIZE_FIRST + size_class * SIZE_STEP);
     if (task) task->size_class = (uint16_t)size_class;
     return task;
 }
@@ -136,7 +140,7 @@ struct weir__abi_task *weir__target_task_alloc(int32_t gtid, int32_t flags, size
     task->bracket = NULL;
     task->token = 0;
     task->name = "target task";
-    task->offloaded = task->on_host = task->mapped = false;
+    task->offloaded = task->on_host = task->mapped = task->plain = false;
     task->task = (struct weir__abi_task){.shareds = shareds ? (char *)task + until_shareds : NULL, .routine = marker};
     return &task->task;
 }
@@ -191,6 +195,17 @@ static void learn(const struct weir__target_task *task)
     weir__learned_set(task->entry, task->device, what);
 }
 
+/* Of a task whose memory was given back when it was issued. */
+static void on_spent_complete(struct weir_task *node, int status, void *anchor)
+{
+    if (status) {
+        char name[96];
+        weir__task_describe(node, name, sizeof name);
+        weir__fatal("%s failed: %s", name, weir_error_string(status));
+    }
+    weir__anchor_drop(anchor);
+}
+
 static int issue(struct weir_task *node, void *native_stream, void *arg)
 {
     (void)native_stream;
@@ -203,6 +218,11 @@ static int issue(struct weir_task *node, void *native_stream, void *arg)
     current = outer;
     if (task->bracket) bracket_close(task, weir__libomp()->global_thread_num(NULL));
     if (task->on_host || !task->offloaded || task->mapped) learn(task);
+    if (task->plain && !task->on_host && !(task->flags & WEIR__ABI_TASK_DESTRUCTORS)) {
+        /* Kernels and waits are all that is left of it: the next task has the memory while it is in the cache. */
+        weir__task_hand_over(node, on_spent_complete, task->anchor);
+        memory_give(task);
+    }
     return WEIR_OK;
 }
 
@@ -247,8 +267,8 @@ static void submit_early(struct weir__target_task *task, struct weir_scope *scop
     struct weir__target_task *outer = submitting;
     task->mode = EARLY;
     submitting = task;
-    if (weir__task_submit_quiet(scope, task->target->device, depends->at, depends->n, issue, task, on_complete, task,
-                                handle_out))
+    if (weir__task_submit_quiet(scope, task->target->device, depends->at, depends->n, issue, task, task->name,
+                                on_complete, task, handle_out))
         fail("submitted");
     submitting = outer;
 }
@@ -387,6 +407,7 @@ int weir__target_task_open(struct weir__target_task *task, struct weir__target *
     task->name = name;
     if (early) {
         construct->task = task->node;
+        weir__task_rename(task->node, name);
     } else {
         struct weir_task_options options = {
             .size = sizeof options, .name = name, .complete = on_part_complete, .complete_arg = construct};
@@ -405,10 +426,12 @@ void weir__target_task_close(struct weir__target_task *task, struct weir__constr
 {
     task->offloaded = true;
     if (task->mode == EARLY) {
-        if (construct->region.needed)
+        if (construct->region.needed) {
             task->construct = construct;
-        else
+        } else {
+            task->plain = construct->plain;
             weir__construct_finish(construct);
+        }
         return;
     }
     int rc = weir_task_end(construct->task);
