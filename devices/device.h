@@ -265,9 +265,19 @@ WEIR_MUST_CHECK int weir__device_adapt(const struct weir__device_ops *ops, void 
                                        const struct weir__device_ops **adapted_out, void **adapted_backend_out);
 void weir__device_unadapt(const struct weir__device_ops *adapted, void *adapted_backend);
 
-/* The embedded CPU backend (devices/host). @devices: how many it shows. Never fails for @devices > 0. */
+/* What is to be set of CPU devices; the variables WEIR_HOST_SHORT_NS, _DELAY_US and _DELAY_SEED. */
+struct weir__host_options {
+    uint32_t short_ns;   /* kernels that take less run where they are queued; 0: none */
+    uint32_t delay_us;   /* longest random delay before a piece of work */
+    uint64_t delay_seed; /* of those delays */
+};
+#define WEIR__HOST_SHORT_NS 1000 /* where nothing is set */
+
+/* The embedded CPU backend (devices/host). @devices: how many it shows; @options is copied. WEIR_E_INVALID: no devices;
+ * WEIR_E_NO_MEMORY. */
 extern const struct weir__device_ops weir__host_ops;
-WEIR_MUST_CHECK int weir__host_backend_create(uint32_t devices, void **backend_out);
+WEIR_MUST_CHECK int weir__host_backend_create(uint32_t devices, const struct weir__host_options *options,
+                                              void **backend_out);
 void weir__host_backend_destroy(void *backend);
 
 /*

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include <exec/context.h>
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,27 +42,41 @@ int weir__fail_forked(void)
 /* ---- environment ---- */
 
 /* A whole number in digits and in range; false: @text is none. */
-static bool is_number(const char *text, uint32_t least, uint32_t most, uint32_t *value_out)
+static bool is_number(const char *text, uint64_t least, uint64_t most, uint64_t *value_out)
 {
-    char         *end;
-    unsigned long value;
+    char    *end;
+    uint64_t value;
 
     if (*text < '0' || *text > '9') return false;
-    value = strtoul(text, &end, 10); /* ULONG_MAX if it is larger */
-    if (*end != '\0' || value < least || value > most) return false;
-    *value_out = (uint32_t)value;
+    errno = 0;
+    value = strtoul(text, &end, 10);
+    if (errno != 0 || *end != '\0' || value < least || value > most) return false;
+    *value_out = value;
     return true;
+}
+
+static uint64_t wide_number(const char *name, uint64_t otherwise, uint64_t least, uint64_t most)
+{
+    const char *text = getenv(name);
+    uint64_t    value;
+
+    if (text == NULL || *text == '\0') return otherwise;
+    if (is_number(text, least, most, &value)) return value;
+    weir__log(2, "%s=%s is not a number from %" PRIu64 " to %" PRIu64 ": %" PRIu64 " is used", name, text, least, most, otherwise);
+    return otherwise;
 }
 
 uint32_t weir__environment_number(const char *name, uint32_t otherwise, uint32_t least, uint32_t most)
 {
-    const char *text = getenv(name);
-    uint32_t    value;
+    return (uint32_t)wide_number(name, otherwise, least, most);
+}
 
-    if (text == NULL || *text == '\0') return otherwise;
-    if (is_number(text, least, most, &value)) return value;
-    weir__log(2, "%s=%s is not a number from %u to %u: %u is used", name, text, least, most, otherwise);
-    return otherwise;
+struct weir__host_options weir__environment_host(void)
+{
+    return (struct weir__host_options){
+        .short_ns = weir__environment_number("WEIR_HOST_SHORT_NS", WEIR__HOST_SHORT_NS, 0, 999999999),
+        .delay_us = weir__environment_number("WEIR_HOST_DELAY_US", 0, 0, 999999),
+        .delay_seed = wide_number("WEIR_HOST_DELAY_SEED", 0, 0, UINT64_MAX)};
 }
 
 enum weir__device_choice weir__environment_device(void)
@@ -82,7 +98,7 @@ _Atomic int weir__log_level = -1;
 static int start_log(void)
 {
     const char *text = getenv("WEIR_LOG");
-    uint32_t    level;
+    uint64_t    level;
 
     if (text == NULL || !is_number(text, 0, 4, &level)) level = 1;
     atomic_store_explicit(&weir__log_level, (int)level, memory_order_relaxed); /* every thread finds the same */
@@ -179,8 +195,9 @@ static int add_own(struct weir_context *context, const struct weir__device_ops *
 
 static int add_host(struct weir_context *context, uint32_t devices)
 {
-    void *backend;
-    int   rc = weir__host_backend_create(devices, &backend);
+    struct weir__host_options options = weir__environment_host();
+    void                     *backend;
+    int                       rc = weir__host_backend_create(devices, &options, &backend);
 
     if (rc != WEIR_OK) return weir__fail(rc, "no memory for the CPU devices");
     return add_own(context, &weir__host_ops, backend, weir__host_backend_destroy);

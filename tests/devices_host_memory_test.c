@@ -153,7 +153,7 @@ Test(host_memory, nothing_is_made_by_halves)
     struct weir__device_info info;
     uint64_t position = 0;
     struct owner owner = {0};
-    FAIL_EACH(weir__host_backend_create(1, &backend));
+    FAIL_EACH(weir__host_backend_create(1, &rig_options, &backend));
     FAIL_EACH(OPS->device_open(backend, 0, &rig_notice, &info, &device));
     FAIL_EACH(OPS->stream_create(device, &owner, 0, &stream));
     FAIL_EACH(weir__host_stream_open(device, &own));

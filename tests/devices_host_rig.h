@@ -42,10 +42,13 @@ static void owner_reached(void *arg, uint64_t reached)
 
 static const struct weir__device_notice rig_notice = {.reached = owner_reached};
 
+/* Of the backends that are opened from then on. */
+static struct weir__host_options rig_options = {.short_ns = WEIR__HOST_SHORT_NS};
+
 static inline void rig_open(struct rig *rig, uint32_t ndevices)
 {
     rig->ndevices = ndevices;
-    must(weir__host_backend_create(ndevices, &rig->backend));
+    must(weir__host_backend_create(ndevices, &rig_options, &rig->backend));
     for (uint32_t i = 0; i < ndevices; i++)
         must(OPS->device_open(rig->backend, i, &rig_notice, &rig->info[i], &rig->devices[i]));
 }

@@ -7,7 +7,7 @@
 TestSuite(host_short, .timeout = 60);
 
 /* No run of a kernel that does nothing takes so long, whatever else the machine does; one that sleeps takes longer. */
-#define LONG_LIMIT "50000000"
+#define LONG_LIMIT 50000000
 
 enum { SURE = 20000, LEAST = 8 }; /* launches after which a short kernel was measured often enough; so many are needed */
 
@@ -34,9 +34,9 @@ static void *address_of(void (*kernel)(void))
     return address;
 }
 
-static void open_with(struct rig *rig, const char *short_ns)
+static void open_with(struct rig *rig, uint32_t short_ns)
 {
-    setenv("WEIR_HOST_SHORT_NS", short_ns, 1);
+    rig_options.short_ns = short_ns;
     rig_open(rig, 1);
 }
 
@@ -80,7 +80,7 @@ Test(host_short, short_kernel_runs_on_the_submitting_thread)
     rig_close(&rig);
 }
 
-static void never_here(const char *short_ns)
+static void never_here(uint32_t short_ns)
 {
     struct rig rig;
     open_with(&rig, short_ns);
@@ -93,17 +93,17 @@ static void never_here(const char *short_ns)
 
 Test(host_short, kernel_longer_than_the_limit_stays_with_the_threads)
 {
-    never_here("1");
+    never_here(1);
 }
 
 Test(host_short, limit_of_zero_turns_it_off)
 {
-    never_here("0");
+    never_here(0);
 }
 
 Test(host_short, random_delays_turn_it_off)
 {
-    setenv("WEIR_HOST_DELAY_US", "1", 1);
+    rig_options.delay_us = 1;
     never_here(LONG_LIMIT);
 }
 

@@ -615,7 +615,7 @@ Test(host_stream, child_of_a_fork_is_refused)
         void *backend = NULL, *device = NULL, *own = NULL;
         struct weir__device_info info;
         _Atomic int count = 0;
-        int code = weir__host_backend_create(1, &backend);
+        int code = weir__host_backend_create(1, &rig_options, &backend);
         if (!code) code = OPS->device_open(backend, 0, &rig_notice, &info, &device);
         if (!code) code = OPS->stream_create(device, NULL, 0, &own);
         if (!code) code = OPS->host_function(own, count_up, &count);

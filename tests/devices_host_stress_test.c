@@ -162,8 +162,8 @@ Test(host_stress, random_graphs_of_four_threads)
 
 Test(host_stress, random_graphs_with_slow_commands)
 {
-    setenv("WEIR_HOST_DELAY_US", "30", 1);
-    setenv("WEIR_HOST_DELAY_SEED", "11", 1);
+    rig_options.delay_us = 30;
+    rig_options.delay_seed = 11;
     storm(99);
 }
 

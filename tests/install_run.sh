@@ -31,6 +31,10 @@ done
 expect_code 0 "weir: WEIR_WORKERS=257 is not a number from 1 to 256" env WEIR_WORKERS=257 WEIR_LOG=2 "$weir" info
 expect_code 0 "weir: WEIR_HOST_DEVICES=255 is not a number from 1 to 254" env WEIR_HOST_DEVICES=255 WEIR_LOG=2 "$weir" info
 expect_code 0 "weir: WEIR_STREAMS=513 is not a number from 1 to 512" env WEIR_STREAMS=513 WEIR_LOG=2 "$weir" info
+expect_code 0 "weir: WEIR_HOST_SHORT_NS=1us is not a number from 0 to 999999999: 1000 is used" env WEIR_HOST_SHORT_NS=1us WEIR_LOG=2 "$weir" info
+expect_code 0 "weir: WEIR_HOST_DELAY_US=-1 is not a number from 0 to 999999: 0 is used" env WEIR_HOST_DELAY_US=-1 WEIR_LOG=2 "$weir" info
+expect_code 0 "weir: WEIR_HOST_DELAY_SEED=18446744073709551616 is not a number from 0 to 18446744073709551615: 0 is used" \
+    env WEIR_HOST_DELAY_SEED=18446744073709551616 WEIR_LOG=2 "$weir" info
 expect_code 0 "weir: WEIR_SUMMARY=2 is not a number from 0 to 1" env WEIR_SUMMARY=2 WEIR_LOG=2 "$weir" info
 
 # Levels of messages.

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* The ops table of the CPU backend: translates positions (outside = inside - base), refuses work after a fork. */
-#include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,18 +54,7 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, forked);
 }
 
-/* @standard if it is not set, or no number up to @largest. */
-static unsigned long environment_number(const char *name, unsigned long standard, unsigned long largest)
-{
-    const char *text = getenv(name);
-    char *end;
-    if (!text || *text < '0' || *text > '9') return standard;
-    errno = 0;
-    unsigned long number = strtoul(text, &end, 10);
-    return errno || *end || number > largest ? standard : number;
-}
-
-int weir__host_backend_create(uint32_t devices, void **backend_out)
+int weir__host_backend_create(uint32_t devices, const struct weir__host_options *options, void **backend_out)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (!devices) return weir__host_fail(WEIR_E_INVALID, "a CPU backend without devices");
@@ -78,9 +65,7 @@ int weir__host_backend_create(uint32_t devices, void **backend_out)
     if (!backend) return WEIR_E_NO_MEMORY;
     *backend = (struct host_backend){
         .devices = devices,
-        .delay_us = (uint32_t)environment_number("WEIR_HOST_DELAY_US", 0, 999999),
-        .delay_seed = environment_number("WEIR_HOST_DELAY_SEED", 0, ULONG_MAX),
-        .short_ns = (uint32_t)environment_number("WEIR_HOST_SHORT_NS", 1000, 999999999),
+        .options = *options,
         .generation = atomic_load_explicit(&weir__host_generation, memory_order_relaxed),
     };
     *backend_out = backend;

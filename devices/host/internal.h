@@ -195,9 +195,7 @@ struct host_stream {
 
 struct host_backend {
     uint32_t devices;
-    uint32_t delay_us; /* for tests: up to so much before a command runs */
-    uint64_t delay_seed;
-    uint32_t short_ns; /* launches shorter than that may run where they are queued; 0: none */
+    struct weir__host_options options;
     uint32_t generation;
 };
 

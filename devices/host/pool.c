@@ -47,9 +47,9 @@ struct host_device *weir__host_device_get(const struct host_backend *backend, ui
     device->notice = notice;
     device->number = number;
     device->generation = backend->generation;
-    device->delay_us = backend->delay_us;
-    device->delay_seed = backend->delay_seed;
-    device->short_ns = backend->delay_us ? 0 : backend->short_ns;
+    device->delay_us = backend->options.delay_us;
+    device->delay_seed = backend->options.delay_seed;
+    device->short_ns = device->delay_us ? 0 : backend->options.short_ns;
     device->wakes = 0;
     device->closing = false;
     pthread_mutex_unlock(&device->lock);

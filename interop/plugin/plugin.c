@@ -37,7 +37,8 @@ static struct plugin_device devices[WEIR__MAX_DEVICES];
 static void find_devices(void)
 {
     uint32_t wanted = weir__environment_number("WEIR_HOST_DEVICES", 4, 1, WEIR__MAX_DEVICES);
-    int code = weir__host_backend_create(wanted, &backend);
+    struct weir__host_options options = weir__environment_host();
+    int code = weir__host_backend_create(wanted, &options, &backend);
     if (code) {
         (void)weir__plugin_fail_backend("number_of_devices", code);
         return;
