@@ -202,10 +202,11 @@ bool weir__mock_pump_locked(struct weir__mock *mock)
 static bool next_finish_locked(struct weir__mock *mock, uint64_t *finish_out)
 {
     bool found = false;
+    *finish_out = UINT64_MAX;
     for (struct weir__mock_stream *stream = mock->streams; stream; stream = stream->next) {
         const struct weir__mock_work *work = stream->head;
         if (!work || stream->busy || work->kind > WEIR__MOCK_HOST_FUNCTION || !work->started) continue;
-        if (!found || work->finish < *finish_out) *finish_out = work->finish;
+        if (work->finish < *finish_out) *finish_out = work->finish;
         found = true;
     }
     return found;
@@ -213,7 +214,7 @@ static bool next_finish_locked(struct weir__mock *mock, uint64_t *finish_out)
 
 bool weir__mock_step_locked(struct weir__mock *mock)
 {
-    uint64_t finish = 0;
+    uint64_t finish;
     if (weir__mock_pump_locked(mock)) return true; /* the lock was given up: the caller looks again at what it wants */
     if (!next_finish_locked(mock, &finish)) return false;
     if (finish > mock->now) mock->now = finish;
