@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,15 +19,18 @@
 
 /*
  * Recording for a whole program, as its environment asks for it. At exit what was asked for is written. If a signal
- * ends the program, another one, `weir draw`, does it from the file of records: what a handler may call is fork, exec
- * and wait (signal-safety(7)). If it is killed, or calls _exit(), the file of records stays.
+ * ends the program, another one, `weir draw`, does it from the records: what a handler may call is fork, exec and wait
+ * (signal-safety(7)). If it is killed, or calls _exit(), the file of records stays.
  */
 
 static struct {
     struct weir__outputs outputs;
     char *record;    /* the file of records, NULL: memory */
-    bool keep;       /* it is what was asked for */
+    int fd;          /* of the records */
+    char memory[40]; /* a name of theirs for the program that draws, which inherits the descriptor */
+    bool keep;       /* the file is what was asked for */
     uint32_t owner;  /* generation of the process */
+    volatile sig_atomic_t is_over; /* all is written */
     char draw[4096]; /* the program `weir`, "" if it was not found */
     char *arguments[12];
 } plan;
@@ -50,7 +54,7 @@ static char *absolute(char *name)
 {
     char folder[4096];
     if (!name || name[0] == '/' || !getcwd(folder, sizeof folder - 1)) return name;
-    char *slash = join(folder, "/"), *both = slash ? join(slash, name) : NULL;
+    char *slash = join(folder, folder[1] ? "/" : ""), *both = slash ? join(slash, name) : NULL;
     free(slash);
     return both ? both : name;
 }
@@ -79,6 +83,13 @@ static char *report_of(const char *text)
     return weir__report_is_stream(text) ? expand(text) : absolute(expand(text));
 }
 
+static bool has_outputs(void)
+{
+    for (int i = 0; i < WEIR__OUTPUTS; i++)
+        if (plan.outputs.name[i]) return true;
+    return false;
+}
+
 /* ---- at the end ---- */
 
 static void finish(void)
@@ -88,7 +99,7 @@ static void finish(void)
     if (plan.owner != atomic_load_explicit(&weir__generation, memory_order_relaxed)) return;
     weir__record_stop();
     weir__record_resources();
-    if (!plan.outputs.graph && !plan.outputs.timeline && !plan.outputs.report) return;
+    if (!has_outputs()) return;
     int rc = weir__trace_read(NULL, &trace);
     if (!rc) {
         rc = weir__outputs_write(trace, &plan.outputs, tell);
@@ -97,6 +108,7 @@ static void finish(void)
         tell(weir_error_text());
     }
     if (plan.record && !plan.keep && (!rc || rc == WEIR_E_UNSUPPORTED)) unlink(plan.record);
+    plan.is_over = 1;
 }
 
 static void say(const char *text)
@@ -105,25 +117,35 @@ static void say(const char *text)
     (void)n; /* nobody to tell */
 }
 
+static void tell_lost(void)
+{
+    if (plan.record) {
+        say("weir: the records are kept; to draw them: weir draw ");
+        say(plan.record);
+        say("\n");
+    } else {
+        say("weir: no report: it needs the program bin/weir beside the library, or a file's name\n");
+    }
+}
+
 /* Somebody else draws; then the signal does what it does. */
 static void on_signal(int number)
 {
     int error = errno, status;
     struct sigaction usual = {.sa_handler = SIG_DFL};
     sigaction(number, &usual, NULL);
-    if (plan.owner == atomic_load_explicit(&weir__generation, memory_order_relaxed)) { /* as above */
-        pid_t child = plan.draw[0] ? _Fork() : -1;
+    /* The generation: as in finish(). */
+    if (!plan.is_over && plan.owner == atomic_load_explicit(&weir__generation, memory_order_relaxed)) {
+        pid_t child = plan.draw[0] && has_outputs() ? _Fork() : -1;
         if (child == 0) {
+            if (!plan.record) (void)fcntl(plan.fd, F_SETFD, 0);
             execv(plan.draw, plan.arguments);
             _exit(127);
         }
-        if (child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) == 127) {
-            say("weir: the records are kept; to draw them: weir draw ");
-            say(plan.record);
-            say("\n");
-        } else if (!plan.keep) {
+        if (child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) == 127)
+            tell_lost();
+        else if (plan.record && !plan.keep)
             unlink(plan.record);
-        }
     }
     errno = error;
     raise(number); /* blocked until this returns; a fault comes again by itself */
@@ -132,7 +154,8 @@ static void on_signal(int number)
 static void watch_signals(void)
 {
     static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-    struct sigaction ours = {.sa_handler = on_signal}, theirs;
+    struct sigaction ours = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK}, theirs;
+    weir__record_signal_stacks();
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (!sigaction(numbers[i], NULL, &theirs) && !(theirs.sa_flags & SA_SIGINFO) && theirs.sa_handler == SIG_DFL)
             (void)sigaction(numbers[i], &ours, NULL);
@@ -161,17 +184,16 @@ static void plan_draw(void)
     find_draw();
     plan.arguments[n++] = plan.draw;
     plan.arguments[n++] = (char *)(uintptr_t)"draw";
-    const struct {
-        const char *option, *value;
-    } options[] = {
-        {"--graph=", plan.outputs.graph}, {"--trace=", plan.outputs.timeline}, {"--report=", plan.outputs.report}};
-    for (size_t i = 0; i < 3; i++) {
-        if (!options[i].value) continue;
-        char *word = join(options[i].option, options[i].value);
+    static const char *const options[WEIR__OUTPUTS] = {
+        [WEIR__OUTPUT_GRAPH] = "--graph=", [WEIR__OUTPUT_TIMELINE] = "--trace=", [WEIR__OUTPUT_REPORT] = "--report="};
+    for (int i = 0; i < WEIR__OUTPUTS; i++) {
+        char *word = plan.outputs.name[i] ? join(options[i], plan.outputs.name[i]) : NULL;
         if (word) plan.arguments[n++] = word;
     }
     plan.arguments[n++] = (char *)(uintptr_t)"--";
-    plan.arguments[n++] = plan.record;
+    (void)weir__record_arena(&plan.fd);
+    snprintf(plan.memory, sizeof plan.memory, "/proc/self/fd/%d", plan.fd);
+    plan.arguments[n++] = plan.record ? plan.record : plan.memory;
     plan.arguments[n] = NULL;
 }
 
@@ -188,34 +210,49 @@ static int start(void)
         rc = plan.record ? weir__record_start(limit, plan.record, false) : WEIR_E_NO_MEMORY;
     }
     if (rc && plan.record) {
-        weir__log(1, "%s: the records are kept in memory", weir_error_text());
+        bool in_memory = has_outputs();
+        weir__log(1, "%s: %s", weir_error_text(), in_memory ? "the records are kept in memory" : "nothing is recorded");
         plan.record = NULL;
-        rc = weir__record_start(limit, NULL, false);
+        if (in_memory) rc = weir__record_start(limit, NULL, false);
+    } else if (rc) {
+        tell(weir_error_text());
     }
     return rc;
 }
 
-static void watch(void)
+static void read_environment(void)
 {
-    plan.outputs = (struct weir__outputs){absolute(expand(getenv("WEIR_GRAPH"))),
-                                          absolute(expand(getenv("WEIR_TRACE"))), report_of(getenv("WEIR_REPORT"))};
+    plan.outputs.name[WEIR__OUTPUT_GRAPH] = absolute(expand(getenv("WEIR_GRAPH")));
+    plan.outputs.name[WEIR__OUTPUT_TIMELINE] = absolute(expand(getenv("WEIR_TRACE")));
+    plan.outputs.name[WEIR__OUTPUT_REPORT] = report_of(getenv("WEIR_REPORT"));
     plan.record = absolute(expand(getenv("WEIR_RECORD")));
     plan.keep = plan.record != NULL;
-    if (!plan.outputs.graph && !plan.outputs.timeline && !plan.outputs.report && !plan.record) return;
-    if (weir__outputs_check(&plan.outputs)) {
-        tell(weir_error_text());
-        plan.outputs.graph = NULL;
+    for (int i = 0; i < WEIR__OUTPUTS; i++) {
+        if (!plan.outputs.name[i] || !weir__output_check((enum weir__output)i, plan.outputs.name[i])) continue;
+        tell(weir_error_text()); /* now, not when the program has run for hours */
+        plan.outputs.name[i] = NULL;
     }
-    const char *beside = plan.outputs.graph ? plan.outputs.graph : plan.outputs.timeline;
-    if (!beside && plan.outputs.report && !weir__report_is_stream(plan.outputs.report)) beside = plan.outputs.report;
+}
+
+/* The first file that was asked for, NULL: none. */
+static const char *first_file(void)
+{
+    for (int i = 0; i < WEIR__OUTPUTS; i++) {
+        const char *name = plan.outputs.name[i];
+        if (name && !weir__report_is_stream(name) && !weir__output_is_special(name)) return name;
+    }
+    return NULL;
+}
+
+static void watch(void)
+{
+    read_environment();
+    if (!has_outputs() && !plan.record) return;
+    const char *beside = first_file();
     if (!plan.record && beside) plan.record = join(beside, ".weir");
     plan.owner = atomic_load_explicit(&weir__generation, memory_order_relaxed); /* as above */
-    if (start()) {
-        tell(weir_error_text());
-        return;
-    }
+    if (start()) return;
     if (atexit(finish)) weir__log(1, "no exit handler: nothing will be drawn");
-    if (!plan.record) return;
     plan_draw();
     watch_signals();
 }

@@ -12,6 +12,12 @@ cat >"$scratch/ends.c" <<'EOF'
 #include <weir/weir.h>
 static int x;
 static int work(void *arg) { (void)arg; return 0; }
+static int deep(volatile int n)
+{
+    volatile char room[4096];
+    room[n % 4096] = (char)n;
+    return n > 0 ? deep(n + 1) + room[n % 4096] : 0;
+}
 int main(int argc, char **argv)
 {
     struct weir_context *context;
@@ -28,6 +34,7 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "own")) signal(SIGTERM, exit), raise(SIGTERM);
     if (!strcmp(argv[1], "fault")) *(volatile int *)(size_t)(argc - 2) = 1;
     if (!strcmp(argv[1], "abort")) abort();
+    if (!strcmp(argv[1], "deep")) return deep(argc);
     kill(getpid(), atoi(argv[1]));
     pause();
     return 0;
@@ -52,6 +59,17 @@ ends 143 15
 ends 130 2
 ends 134 abort
 ends 139 fault
+ends 139 deep # the stack has overflowed
+
+# A report on stderr, too, from records in memory; what is a pipe or a device stays one.
+for how in "143 15" "139 deep" "3 exit"; do
+    expect_code "${how% *}" "5 on the host, 1 external; 0 failed, 0 cancelled, 1 not complete" env WEIR_REPORT=1 ./ends "${how#* }"
+done
+expect_code 143 '"not_complete":1' env WEIR_REPORT=json ./ends 15
+mkfifo pipe
+expect_code 0 "1 not complete" bash -c 'cat pipe & WEIR_REPORT=pipe timeout 20 ./ends exit; wait'
+[ -p pipe ] || fail "a report took the place of a pipe"
+rm -f pipe
 
 # What nobody can catch leaves the records.
 for how in 9 _exit; do
@@ -71,10 +89,28 @@ expect_code 2 "no option '--fast'" "$weir" draw --fast r
 expect_code 2 "a graph's name ends in" "$weir" draw --graph g.png g.html.weir
 expect_code 2 "a graph's name ends in" "$weir" run --graph g.png ./ends exit
 expect_code 2 "--graph wants a file" "$weir" run --graph
+expect_code 2 "a timeline is JSON" "$weir" run --trace t.html ./ends exit
+expect_code 2 "a timeline is JSON" "$weir" draw --trace t.svg g.html.weir
+expect_code 2 "a report is text" "$weir" run --report=r.html ./ends exit
+expect_code 2 "--report= wants a file" "$weir" run --report= ./ends exit
+expect_code 2 "/nowhere/t.json cannot be written: No such file" "$weir" run --trace /nowhere/t.json ./ends exit
+mkfifo pipe
+chmod +x pipe
+expect_code 126 "pipe: is no file" timeout 20 "$weir" run ./pipe
+expect_code 1 "is no recording of weir's" timeout 20 "$weir" draw pipe
 expect_code 1 "is no recording of weir's" "$weir" draw "$SOURCE/README.md"
 expect_code 1 "No such file" "$weir" draw nothing
 expect_code 3 "a graph's name ends in" env WEIR_GRAPH=g.png ./ends exit
-expect_code 3 "cannot be written" env WEIR_REPORT=/nowhere/r ./ends exit
+expect_code 3 "weir: a timeline is JSON" env WEIR_TRACE=t.html ./ends exit
+# What cannot be written is told at the begin, and nothing is recorded for it.
+for name in GRAPH=/nowhere/g.svg TRACE=/nowhere/t.json REPORT=/nowhere/r; do
+    expect_code 4 "/nowhere/${name#*/nowhere/} cannot be written: No such file or directory" env "WEIR_$name" ./ends _exit
+done
+expect_code 4 "weir: /nowhere/r cannot be opened: No such file or directory: nothing is recorded" env WEIR_RECORD=/nowhere/r ./ends _exit
+expect_code 3 "/nowhere/r cannot be opened: No such file or directory: the records are kept in memory" \
+    env WEIR_RECORD=/nowhere/r WEIR_REPORT=1 ./ends exit
+expect_code 3 "tasks      0 on devices" env WEIR_RECORD=/nowhere/r WEIR_REPORT=1 ./ends exit
+expect_code 4 "weir: /none/../g.svg" bash -c "cd / && exec env WEIR_GRAPH=none/../g.svg '$scratch/ends' _exit"
 
 # SVG without Graphviz: a line that says how.
 mkdir none

@@ -8,10 +8,8 @@
 /* What a recording is to become. */
 static int options_read(int argc, char **argv, struct weir__outputs *outputs, const char **record_out)
 {
-    const struct {
-        const char *name;
-        const char **value;
-    } options[] = {{"--graph", &outputs->graph}, {"--trace", &outputs->timeline}, {"--report", &outputs->report}};
+    static const char *const options[WEIR__OUTPUTS] = {
+        [WEIR__OUTPUT_GRAPH] = "--graph", [WEIR__OUTPUT_TIMELINE] = "--trace", [WEIR__OUTPUT_REPORT] = "--report"};
     int i = 0;
     for (; i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
         size_t length = strcspn(argv[i], "="), o = 0;
@@ -19,13 +17,14 @@ static int options_read(int argc, char **argv, struct weir__outputs *outputs, co
             i++;
             break;
         }
-        while (o < 3 && (strlen(options[o].name) != length || strncmp(options[o].name, argv[i], length) != 0)) o++;
-        if (o == 3) return weir__complain_usage("draw has no option '%s'", argv[i]);
+        while (o < WEIR__OUTPUTS && (strlen(options[o]) != length || strncmp(options[o], argv[i], length) != 0)) o++;
+        if (o == WEIR__OUTPUTS) return weir__complain_usage("draw has no option '%s'", argv[i]);
         const char *value = argv[i][length] ? argv[i] + length + 1 : NULL;
-        if (!value && o == 2) value = "1";
+        if (!value && o == WEIR__OUTPUT_REPORT) value = "1";
         if (!value && ++i < argc) value = argv[i];
-        if (!value || !*value) return weir__complain_usage("%s wants a file", options[o].name);
-        *options[o].value = value;
+        if (!value || !*value) return weir__complain_usage("%s wants a file", options[o]);
+        if (weir__output_check((enum weir__output)o, value)) return weir__complain_usage("%s", weir_error_text());
+        outputs->name[o] = value;
     }
     if (i + 1 != argc) return weir__complain_usage("draw wants one recording");
     *record_out = argv[i];
@@ -48,8 +47,8 @@ int weir__command_draw(int argc, char **argv)
     }
     int rc = options_read(argc, argv, &outputs, &record);
     if (rc) return rc;
-    if (!outputs.graph && !outputs.timeline && !outputs.report) outputs.report = "1";
-    if (weir__outputs_check(&outputs)) return weir__complain_usage("%s", weir_error_text());
+    if (!outputs.name[WEIR__OUTPUT_GRAPH] && !outputs.name[WEIR__OUTPUT_TIMELINE] && !outputs.name[WEIR__OUTPUT_REPORT])
+        outputs.name[WEIR__OUTPUT_REPORT] = "1";
     if (weir__trace_read(record, &trace)) {
         tell(weir_error_text());
         return 1;

@@ -17,20 +17,20 @@
 
 /* ---- options ------------------------------------------------------------------------------------ */
 
-enum takes { NOTHING, NUMBER, WORD, FILE_NAME, PERHAPS };
+enum takes { NOTHING, NUMBER, WORD, FILE_NAME, GRAPH, TIMELINE, REPORT };
 
 struct option {
     const char *name;
     const char *variable;
-    enum takes takes; /* NOTHING: the variable becomes 1; NUMBER: within its limits; WORD: one of its words; PERHAPS: 1,
-                         or what stands behind = */
+    enum takes takes; /* NOTHING: the variable becomes 1; NUMBER: within its limits; WORD: one of its words; REPORT: 1, or
+                         what stands behind = */
 };
 
 static const struct option options[] = {
     {"--summary", "WEIR_SUMMARY", NOTHING},
-    {"--report", "WEIR_REPORT", PERHAPS},
-    {"--graph", "WEIR_GRAPH", FILE_NAME},
-    {"--trace", "WEIR_TRACE", FILE_NAME},
+    {"--report", "WEIR_REPORT", REPORT},
+    {"--graph", "WEIR_GRAPH", GRAPH},
+    {"--trace", "WEIR_TRACE", TIMELINE},
     {"--devices", "WEIR_HOST_DEVICES", NUMBER},
     {"--window", "WEIR_WINDOW", NUMBER},
     {"--log", "WEIR_LOG", NUMBER},
@@ -82,6 +82,16 @@ static const char *words_of(const char *variable)
     return "";
 }
 
+static int output_check(const struct option *option, const char *value)
+{
+    enum weir__output what = option->takes == GRAPH      ? WEIR__OUTPUT_GRAPH
+                             : option->takes == TIMELINE ? WEIR__OUTPUT_TIMELINE
+                                                         : WEIR__OUTPUT_REPORT;
+    if (!value && what == WEIR__OUTPUT_REPORT) return 0;
+    if (!value || !*value) return weir__complain_usage("%s%s wants a file", option->name, value ? "=" : "");
+    return weir__output_check(what, value) ? weir__complain_usage("%s", weir_error_text()) : 0;
+}
+
 /* 0, or an exit code, having complained. */
 static int value_check(const struct option *option, const char *value)
 {
@@ -97,12 +107,11 @@ static int value_check(const struct option *option, const char *value)
         if (weir__is_one_of(value, words_of(option->variable))) return 0;
         return weir__complain_usage("%s wants one of %s, not '%s'", option->name, words_of(option->variable), value);
     case FILE_NAME:
-        if (!value || !*value) return weir__complain_usage("%s wants a file", option->name);
-        if (strcmp(option->variable, "WEIR_GRAPH") != 0) return 0;
-        const struct weir__outputs outputs = {.graph = value};
-        return weir__outputs_check(&outputs) ? weir__complain_usage("%s", weir_error_text()) : 0;
-    case PERHAPS:
-        return 0;
+        return value && *value ? 0 : weir__complain_usage("%s wants a file", option->name);
+    case GRAPH:
+    case TIMELINE:
+    case REPORT:
+        return output_check(option, value);
     default:
         return value ? weir__complain_usage("%s takes no value", option->name) : 0;
     }
@@ -127,7 +136,7 @@ static int options_read(int argc, char **argv, int *used_out)
         const struct option *option = option_find(word, length);
         if (!option) return weir__complain_usage("run has no option '%s'", word);
         const char *value = word[length] ? word + length + 1 : NULL;
-        if (option->takes != NOTHING && option->takes != PERHAPS && !value && ++i < argc) value = argv[i];
+        if (option->takes != NOTHING && option->takes != REPORT && !value && ++i < argc) value = argv[i];
         int rc = value_check(option, value);
         if (rc) return rc;
         setenv(option->variable, value ? value : "1", 1);
@@ -164,8 +173,9 @@ static int program_find(const char *name, char path_out[PATH_MAX])
         weir__complain("%s: %s", path_out, strerror(errno));
         return errno == ENOENT ? WEIR__EXIT_NOT_FOUND : WEIR__EXIT_CANNOT;
     }
-    if (S_ISDIR(status.st_mode) || access(path_out, X_OK) != 0) {
-        weir__complain("%s: %s", path_out, S_ISDIR(status.st_mode) ? "is a folder" : "is not executable");
+    if (!S_ISREG(status.st_mode) || access(path_out, X_OK) != 0) {
+        weir__complain("%s: %s", path_out,
+                       S_ISDIR(status.st_mode) ? "is a folder" : S_ISREG(status.st_mode) ? "is not executable" : "is no file");
         return WEIR__EXIT_CANNOT;
     }
     return 0;

@@ -137,7 +137,7 @@ static int open_own(struct weir__records *records)
 
 static int open_file(struct weir__records *records, const char *file)
 {
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is no recording */
     if (fd < 0) return weir__fail(errno == ENOENT ? WEIR_E_NOT_FOUND : WEIR_E_SYSTEM, "%s: %s", file, strerror(errno));
     int rc = map_file(records, fd, file);
     close(fd);

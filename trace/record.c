@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,8 @@
 
 #include <graph/error.h>
 
-#define USUAL_LIMIT ((size_t)256 << 20)
+#define USUAL_LIMIT        ((size_t)256 << 20)
+#define SIGNAL_STACK_BYTES ((size_t)32 << 10)
 
 _Atomic uint32_t weir__record_on;
 _Thread_local struct weir__writer *weir__record_writer __attribute__((tls_model("initial-exec")));
@@ -36,6 +38,7 @@ static struct weir__writer *unused;  /* of threads that have ended */
 static uint32_t nslots;
 static pthread_key_t ends;
 static uint32_t times_begun;
+static _Atomic bool signal_stacks; /* relaxed: a wish */
 static uint64_t cpu_before_ns;    /* processor time of own threads before the recording */
 static _Atomic uint64_t ended_ns; /* and of those that are gone; relaxed: a sum */
 
@@ -113,6 +116,31 @@ static void slot_empty(struct weir__writer *writer)
     errno = error;
 }
 
+/* ---- threads ---- */
+
+void weir__record_signal_stacks(void)
+{
+    atomic_store_explicit(&signal_stacks, true, memory_order_relaxed);
+}
+
+/* The memory goes with the slot from thread to thread. */
+static void signal_stack_begin(struct weir__writer *writer)
+{
+    stack_t now, ours = {.ss_size = SIGNAL_STACK_BYTES};
+    if (!atomic_load_explicit(&signal_stacks, memory_order_relaxed)) return;
+    if (sigaltstack(NULL, &now) || !(now.ss_flags & SS_DISABLE)) return;
+    if (!writer->signal_stack) writer->signal_stack = malloc(SIGNAL_STACK_BYTES);
+    ours.ss_sp = writer->signal_stack;
+    if (ours.ss_sp) (void)sigaltstack(&ours, NULL);
+}
+
+static void signal_stack_end(const struct weir__writer *writer)
+{
+    stack_t now, none = {.ss_flags = SS_DISABLE};
+    if (writer->signal_stack && !sigaltstack(NULL, &now) && now.ss_sp == writer->signal_stack)
+        (void)sigaltstack(&none, NULL);
+}
+
 static void thread_record(struct weir__writer *writer)
 {
     weir__record_head(writer->at, WEIR__RECORD_THREAD, 3, 0, (uint32_t)syscall(SYS_gettid));
@@ -158,6 +186,7 @@ static struct weir__writer *writer_get(void)
     (void)pthread_setspecific(ends, writer); /* without it the slot is lost to others, nothing else */
     if (writer->end - writer->at < 3) slot_empty(writer);
     thread_record(writer);
+    signal_stack_begin(writer);
     return writer;
 }
 
@@ -165,6 +194,7 @@ static void writer_put(void *arg)
 {
     struct weir__writer *writer = arg;
     weir__record_writer = NULL;
+    signal_stack_end(writer);
     pthread_mutex_lock(&lock);
     writer->next_unused = unused;
     unused = writer;

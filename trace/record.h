@@ -175,6 +175,7 @@ struct weir__writer {
     uint64_t began; /* when the issue of a task was begun, 0: none is */
     uint64_t token; /* tasks made meanwhile are parts of what has it */
     struct weir__writer *next, *next_unused;
+    void *signal_stack; /* for handlers, NULL: its threads have their own */
     pthread_mutex_t lock; /* the slot is emptied, or read by another thread */
     struct weir__text {
         const char *key;
@@ -259,6 +260,9 @@ static inline uint64_t weir__record_running(uint64_t id)
 WEIR_MUST_CHECK int weir__record_start(size_t limit, const char *file, bool resume);
 /* Any thread. Records of those who are in the middle of one may follow. */
 void weir__record_stop(void);
+/* From now on a thread that begins to record gets a stack for handlers of signals, unless it has one: its own may be what
+ * has overflowed. */
+void weir__record_signal_stacks(void);
 /* The file and the first page of the records so far; NULL: none. */
 const struct weir__arena *weir__record_arena(int *fd_out);
 /* In between no recording is begun: what is in the blocks stays. */

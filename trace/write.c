@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,16 +59,37 @@ static int content(const struct weir__trace *trace, enum weir_trace_format forma
     return rc;
 }
 
+bool weir__output_is_special(const char *name)
+{
+    struct stat status;
+    return !stat(name, &status) && !S_ISREG(status.st_mode);
+}
+
+static int cannot_write(const char *name, int error)
+{
+    return weir__fail(WEIR_E_SYSTEM, "%s cannot be written: %s", name, strerror(error));
+}
+
+static int write_special(const struct weir__trace *trace, const char *name, enum weir_trace_format format)
+{
+    FILE *file = fopen(name, "we");
+    int rc = file ? content(trace, format, file) : cannot_write(name, errno);
+    if (file && (fflush(file) || ferror(file)) && !rc) rc = cannot_write(name, errno);
+    if (file) fclose(file);
+    return rc;
+}
+
 /* Written beside it and then put in its place: nobody sees half of it. */
 static int write_file(const struct weir__trace *trace, const char *name, enum weir_trace_format format)
 {
+    if (weir__output_is_special(name)) return write_special(trace, name, format);
     char *half = malloc(strlen(name) + 32);
     if (!half) return weir__fail(WEIR_E_NO_MEMORY, "no memory for a file name");
     sprintf(half, "%s.%ld~", name, (long)getpid());
     FILE *file = fopen(half, "we");
     int rc = file ? content(trace, format, file) : WEIR_OK;
     if (!file || fflush(file) || ferror(file) || (!rc && rename(half, name)))
-        rc = rc ? rc : weir__fail(WEIR_E_SYSTEM, "%s cannot be written: %s", name, strerror(errno));
+        rc = rc ? rc : cannot_write(name, errno);
     if (file) fclose(file);
     if (file && rc) unlink(half);
     free(half);
@@ -155,24 +177,47 @@ bool weir__report_is_stream(const char *report)
     return !strcmp(report, "1") || !strcmp(report, "json");
 }
 
-int weir__outputs_check(const struct weir__outputs *outputs)
+/* May a file of that name be made? Not asked where the folder's name is not known yet. */
+static int folder_check(const char *name)
 {
-    enum weir_trace_format graph = outputs->graph ? format_of(outputs->graph) : WEIR_TRACE_DOT;
-    if (graph != WEIR_TRACE_DOT && graph != WEIR_TRACE_SVG && graph != WEIR_TRACE_HTML)
-        return weir__fail(WEIR_E_INVALID, "a graph's name ends in .svg, .dot or .html, not as '%s'", outputs->graph);
-    return WEIR_OK;
+    const char *slash = strrchr(name, '/');
+    char *folder = slash ? strndup(name, (size_t)(slash - name) + 1) : NULL;
+    struct stat status;
+    int rc = WEIR_OK;
+    if (slash && !folder) return weir__fail(WEIR_E_NO_MEMORY, "no memory for a file name");
+    if (!stat(name, &status) && S_ISDIR(status.st_mode))
+        rc = cannot_write(name, EISDIR);
+    else if (weir__output_is_special(name) ? access(name, W_OK)
+                                           : !(folder && strchr(folder, '%')) && access(folder ? folder : ".", W_OK | X_OK))
+        rc = cannot_write(name, errno);
+    free(folder);
+    return rc;
+}
+
+int weir__output_check(enum weir__output what, const char *name)
+{
+    enum weir_trace_format format = format_of(name);
+    bool picture = format == WEIR_TRACE_DOT || format == WEIR_TRACE_SVG || format == WEIR_TRACE_HTML;
+    if (what == WEIR__OUTPUT_REPORT && weir__report_is_stream(name)) return WEIR_OK;
+    if (what == WEIR__OUTPUT_GRAPH && !picture)
+        return weir__fail(WEIR_E_INVALID, "a graph's name ends in .svg, .dot or .html, not as '%s'", name);
+    if (what == WEIR__OUTPUT_TIMELINE && (picture || format == WEIR_TRACE_REPORT))
+        return weir__fail(WEIR_E_INVALID, "a timeline is JSON: its name ends in .json, not as '%s'", name);
+    if (what == WEIR__OUTPUT_REPORT && picture)
+        return weir__fail(WEIR_E_INVALID, "a report is text, or JSON in .json: its name does not end as '%s'", name);
+    return folder_check(name);
 }
 
 int weir__outputs_write(const struct weir__trace *trace, const struct weir__outputs *outputs,
                         void (*tell)(const char *text))
 {
     int first = WEIR_OK;
-    for (int i = 0; i < 3; i++) {
-        const char *name = i == 0 ? outputs->graph : i == 1 ? outputs->timeline : outputs->report;
+    for (int i = 0; i < WEIR__OUTPUTS; i++) {
+        const char *name = outputs->name[i];
         if (!name) continue;
-        int rc = i == 0   ? weir__trace_write(trace, name, WEIR_TRACE_BY_NAME)
-                 : i == 1 ? weir__trace_write(trace, name, WEIR_TRACE_TIMELINE)
-                          : weir__trace_write(trace, weir__report_is_stream(name) ? NULL : name, report_format(name));
+        int rc = i == WEIR__OUTPUT_GRAPH      ? weir__trace_write(trace, name, WEIR_TRACE_BY_NAME)
+                 : i == WEIR__OUTPUT_TIMELINE ? weir__trace_write(trace, name, WEIR_TRACE_TIMELINE)
+                 : weir__trace_write(trace, weir__report_is_stream(name) ? NULL : name, report_format(name));
         if (rc) tell(weir_error_text());
         if (!first) first = rc;
     }
