@@ -339,9 +339,9 @@ int weir__issue_wait_point(struct weir__stream *stream, uint64_t point)
     return other->ops->sync(other->handle, weir__point_position(point));
 }
 
-static void count(struct weir_scope *scope, const struct decision *decision, bool late)
+static void count(struct weir_scope *scope, const struct decision *decision, bool own)
 {
-    if (!late) {
+    if (own) {
         if (decision->edges == 0) return;
         scope->counters.edges += decision->edges;
         scope->counters.edges_done += decision->done;
@@ -352,7 +352,6 @@ static void count(struct weir_scope *scope, const struct decision *decision, boo
         return;
     }
     /* Relaxed: counters. */
-    atomic_fetch_add_explicit(&scope->late, 1, memory_order_relaxed);
     if (decision->done != 0) atomic_fetch_add_explicit(&scope->late_done, decision->done, memory_order_relaxed);
     if (decision->stream != 0) atomic_fetch_add_explicit(&scope->late_stream, decision->stream, memory_order_relaxed);
     if (decision->implied != 0) atomic_fetch_add_explicit(&scope->late_implied, decision->implied, memory_order_relaxed);
@@ -368,7 +367,7 @@ static __attribute__((noinline)) void log_open(const struct weir_task *task, con
     weir__log(4, "%s: stream %u: %s", stream->device->info.name, stream->id, name);
 }
 
-int weir__issue_open(struct weir_task *task, bool late)
+int weir__issue_open(struct weir_task *task, bool own, bool early)
 {
     struct weir_context *context = task->pool->context;
     struct weir_device  *device = context->devices[task->device];
@@ -389,13 +388,14 @@ int weir__issue_open(struct weir_task *task, bool late)
     rc = weir__stream_reserve(stream, 1);
     if (rc == WEIR_OK && stream->ops->reserve != NULL) rc = stream->ops->reserve(stream->handle);
     if (rc == WEIR_OK && (points.n != 0 || context->certificate != NULL)) rc = edges_decide(stream, task, &points, &decision);
-    if (weir__record_is_on() && rc == WEIR_OK) weir__trace_open(task, stream, points.candidate, points.edges - points.done, late);
+    if (weir__record_is_on() && rc == WEIR_OK) weir__trace_open(task, stream, points.candidate, points.edges - points.done, early);
     points_fini(&points);
     if (rc != WEIR_OK) {
         weir__stream_unlease(stream);
         return rc;
     }
-    count(task->pool->scope, &decision, late);
+    count(task->pool->scope, &decision, own);
+    if (!early) atomic_fetch_add_explicit(&task->pool->scope->late, 1, memory_order_relaxed); /* a counter */
     task->arg = (uintptr_t)stream;
     if (weir__log_is(4)) log_open(task, stream);
     atomic_store_explicit(&task->state, WEIR__TASK_OPEN, memory_order_relaxed); /* published with the handle */
@@ -496,6 +496,7 @@ static void close_at(struct weir__runner *runner, struct weir_task *task, uint64
     else if (flush && stream->ops->flush != NULL) stream->ops->flush(stream->handle);
     if (!keep) weir__stream_unlease(stream);
     if (here) scope->counters.run_here++;
+    if (here && weir__record_is_on()) weir__trace_here(stream, position);
     if (wanted) weir__stream_want(stream, position);
     else if (quiet && !(here && weir__stream_retire(stream, runner))) weir__stream_want_soon(stream, position);
     if (successors != 0) weir__runner_release(runner, successors, point, NULL);
@@ -549,11 +550,11 @@ static void *native_stream(const struct weir_task *task)
     return weir__task_flags(task) & WEIR__TASK_QUIET ? NULL : stream->ops->stream_native(stream->handle);
 }
 
-void weir__issue(struct weir__runner *runner, struct weir_task *task)
+void weir__issue(struct weir__runner *runner, struct weir_task *task, bool early)
 {
     weir_issue_function function = (weir_issue_function)task->node.function;
     uintptr_t           arg = task->arg;
-    int                 rc = weir__issue_open(task, runner != &task->pool->scope->runner);
+    int                 rc = weir__issue_open(task, runner == &task->pool->scope->runner, early);
 
     if (rc != WEIR_OK) {
         if (weir__task_flags(task) & WEIR__TASK_HAS_LOCKS) wait_for_neighbours(task);

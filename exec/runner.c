@@ -243,14 +243,27 @@ void weir__runner_run(struct weir__runner *runner, struct weir_task *task)
     finish(runner, task, code_of(status));
 }
 
+/* By the way of all others, and still in the call that made it. */
+static void deal_ready(struct weir__runner *runner, struct weir_task *task)
+{
+    const struct weir_task *outer = runner->dealt;
+
+    runner->dealt = task;
+    ready(runner, task);
+    weir__runner_drain(runner);
+    runner->dealt = outer;
+}
+
 void weir__runner_deal(struct weir__runner *runner, struct weir_task *task)
 {
     /* Relaxed: ordered by the last decrement of .pending, or never shared. */
     if (task->node.kind == WEIR__TASK_ISSUE && runner->ready == NULL && !runner->draining &&
         atomic_load_explicit(&task->node.poison, memory_order_relaxed) == 0 && !(weir__task_flags(task) & WEIR__TASK_HAS_LOCKS)) {
         runner->draining = true;
-        weir__issue(runner, task);
+        weir__issue(runner, task, true);
         runner->draining = false;
+    } else if (task->node.kind & WEIR__NODE_NOTICE) {
+        deal_ready(runner, task);
     } else {
         ready(runner, task);
     }
@@ -272,7 +285,7 @@ void weir__runner_drain_ready(struct weir__runner *runner)
         } else if (weir__kind_is_external(task->node.kind)) {
             finish_special(runner, task, (int)(intptr_t)task->arg);
         } else {
-            weir__issue(runner, task);
+            weir__issue(runner, task, task == runner->dealt);
         }
     }
     runner->draining = false;

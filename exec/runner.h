@@ -18,6 +18,7 @@ struct weir__runner {
     struct weir__pool   *pool;   /* of the finished tasks below */
     struct weir_task    *first, *last;
     uint32_t             count;  /* finished, including those whose memory stays with a handle */
+    const struct weir_task *dealt; /* the task that is being submitted, while it may be on .ready */
     bool                 keeps;
     bool                 draining;
 };

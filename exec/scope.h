@@ -43,7 +43,7 @@ struct weir_scope {
     _Atomic uint64_t     nfailed, ncancelled;
     _Atomic uint64_t     since_cancelled; /* tasks since the last wait, without those that users do not see */
     _Atomic uint64_t     cancelled_by;    /* id of what the first of these is behind; 0: not known */
-    /* Edges of tasks that were issued late, by others than the submitter. */
+    /* Edges of tasks that were issued by others than the submitter. */
     _Atomic uint64_t     late, late_done, late_stream, late_implied, late_event, late_waits;
     _Atomic uint64_t     copies[WEIR__WAY_KINDS], copied[WEIR__WAY_KINDS]; /* by enum weir__copy_way; bytes */
 };

@@ -343,7 +343,7 @@ static int open_ready(struct weir_scope *scope, struct weir_task *task)
     weir__task_unset(task, WEIR__TASK_BLOCKING);
     /* A failure that became known after the check is treated as one that becomes known later still: the task is complete,
      * cancelled, when its stream has come to its end. */
-    rc = weir__issue_open(task, false);
+    rc = weir__issue_open(task, true, true);
     if (rc == WEIR_OK) return rc;
     weir__runner_finish(&scope->runner, task, rc);
     weir__runner_drain(&scope->runner);

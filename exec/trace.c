@@ -233,7 +233,7 @@ struct opening {
     const struct weir_task *task;
     const struct weir__stream *stream;
     uint64_t began;
-    bool late;
+    bool early;
     unsigned n; /* words in .pairs */
     uint64_t pairs[2 * AT_ONCE];
 };
@@ -245,7 +245,7 @@ static void put_opening(struct opening *opening)
     opening->n = 0;
     if (!at) return;
     weir__record_head(at, WEIR__RECORD_OPEN, 3 + n, opening->stream->device->context->number,
-                      opening->stream->id | (opening->late ? WEIR__RECORD_LATE : 0));
+                      opening->stream->id | (opening->early ? WEIR__RECORD_EARLY : 0));
     at[1] = opening->task->node.id;
     at[2] = opening->began;
     words(at + 3, opening->pairs, n);
@@ -266,12 +266,12 @@ static void add_points(struct opening *opening, const struct weir__clock_candida
 }
 
 void weir__trace_open(const struct weir_task *task, const struct weir__stream *stream,
-                      const struct weir__clock_candidate *candidates, uint64_t edges, bool late)
+                      const struct weir__clock_candidate *candidates, uint64_t edges, bool early)
 {
     struct opening opening; /* .pairs are written as far as they are needed */
     opening.task = task;
     opening.stream = stream;
-    opening.late = late;
+    opening.early = early;
     opening.n = 0;
     opening.began = weir__record_writer ? weir__record_writer->began : 0;
     if (!opening.began) opening.began = weir__record_now();
@@ -286,6 +286,11 @@ void weir__trace_issued(const struct weir_task *task, const struct weir__stream 
 {
     PUT(WEIR__RECORD_ISSUED, stream->device->context->number, 0, task->node.id, weir__record_now(),
         weir__point_pack(stream->id, position));
+}
+
+void weir__trace_here(const struct weir__stream *stream, uint64_t position)
+{
+    PUT(WEIR__RECORD_HERE, stream->device->context->number, 0, weir__point_pack(stream->id, position));
 }
 
 void weir__trace_stretch(void *owner, uint64_t position, uint64_t begin, uint64_t end)
@@ -321,6 +326,11 @@ void weir__trace_fallback(enum weir__record_fallback why, const struct weir_task
 void weir__trace_ran(const struct weir_task *task, uint64_t began)
 {
     put_run(task, began);
+}
+
+void weir__trace_interop(const struct weir_task *task, const char *place)
+{
+    PUT(WEIR__RECORD_LABEL, 1, 0, task->node.id, (uint64_t)weir__record_text("interop") << 32 | weir__record_text(place));
 }
 
 void weir__trace_label(const struct weir_task *task, const char *name, const char *place)

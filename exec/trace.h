@@ -19,11 +19,14 @@ void weir__trace_made(struct weir_scope *scope, struct weir_task *task, const st
 int weir__trace_run(struct weir_task *task);
 /* The calling thread begins to issue a task. */
 void weir__trace_opening(void);
-/* A stream was chosen and the waits are queued. The candidates have verdicts; @edges lead to them. */
+/* A stream was chosen and the waits are queued. The candidates have verdicts; @edges lead to them. @early: in the call that
+ * made the task. */
 void weir__trace_open(const struct weir_task *task, const struct weir__stream *stream,
-                      const struct weir__clock_candidate *candidates, uint64_t edges, bool late);
+                      const struct weir__clock_candidate *candidates, uint64_t edges, bool early);
 /* Its work is queued up to there; before the stream knows the task. */
 void weir__trace_issued(const struct weir_task *task, const struct weir__stream *stream, uint64_t position);
+/* The thread that issued it has run it: it was so short. */
+void weir__trace_here(const struct weir__stream *stream, uint64_t position);
 /* Complete with @status, before anybody is told. */
 void weir__trace_end(const struct weir_task *task, int status);
 /* The scope's table was emptied: later tasks are not behind earlier ones. */

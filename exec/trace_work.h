@@ -15,6 +15,8 @@ static inline uint64_t weir__trace_now(void)
 
 /* What an open or submitted task is called, and where: for those that have no options. @place as above. */
 void weir__trace_label(const struct weir_task *task, const char *name, const char *place);
+/* The same for the task of an interop construct with nowait. */
+void weir__trace_interop(const struct weir_task *task, const char *place);
 /* Another runtime ran it, on the calling thread. */
 void weir__trace_ran(const struct weir_task *task, uint64_t began);
 /* The calling thread has waited since @began. @task, @place (";file;function;line;column;;") and @caller may be 0. */

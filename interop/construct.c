@@ -14,7 +14,9 @@
 
 #include "interop/libomp.h"
 #include "interop/runtime.h"
+#include "interop/shim.h"
 #include "interop/target_task.h"
+#include "interop/trace.h"
 
 /*
  * The word `waiter` of a construct that stays behind
@@ -221,6 +223,8 @@ int weir__construct_open(struct weir__target *target, const char *name, bool now
         construct_put(thread, construct);
         return rc;
     }
+    if (nowait && weir__record_is_on() && !weir__shim_is_on())
+        weir__trace_fallback(WEIR__FALLBACK_LIBOMP, construct->task, NULL);
     weir__region_open(&construct->region, construct->task, target->device, target->table);
     *construct_out = construct;
     return WEIR_OK;

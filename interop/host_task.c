@@ -242,7 +242,6 @@ static void gate_make(struct weir__abi_ident *where, int32_t gtid, struct weir__
     struct weir_task_options options = {.size = sizeof options, .complete = gate_open, .complete_arg = gate};
     if (weir__task_behind(siblings->scope, depends->at, depends->n, true, NULL, NULL, &options))
         weir__fatal("a task of the host cannot wait for target tasks: %s", weir_error_text());
-    weir__count(&weir__runtime_thread()->counts.gates);
 }
 
 void weir__host_task_wait(struct weir__abi_ident *where, int32_t gtid, struct weir__siblings *siblings,
@@ -321,7 +320,6 @@ int32_t weir__host_task_submit(struct weir__abi_ident *where, int32_t gtid, stru
     for (size_t i = 0; i < depends.n; i++)
         if (depends.at[i].kind == WEIR_ACCESS_ALL_MEMORY) siblings->has_all_memory = true;
     weir__depends_fini(&depends);
-    weir__count(&weir__runtime_thread()->counts.hosted);
     atomic_fetch_add_explicit(&siblings->hosted, 1, memory_order_relaxed); /* a hint */
     int32_t result = hand_over(where, gtid, task, &list, siblings, node, is_followed);
     list_fini(&list);

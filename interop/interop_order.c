@@ -12,6 +12,7 @@
 #include "interop/runtime.h"
 #include "interop/shim.h"
 #include "interop/siblings.h"
+#include "interop/trace.h"
 
 /*
  * The task of a construct with nowait is a device task T of the generating task's scope, beside its target tasks:
@@ -110,14 +111,12 @@ static int issue(struct weir_task *node, void *native_stream, void *arg)
 static void hold_back(struct operation *operation, struct weir__interop *object, struct weir__abi_ident *where,
                       int32_t gtid)
 {
-    struct weir__task_counts *counts = &weir__runtime_thread()->counts;
     int pending = PENDING;
     if (weir__gate_create(object->target->device, &operation->gate)) {
-        weir__count(&counts->ungated);
+        if (weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_NOT_HELD, object->last, weir__trace_source(where));
         weir__shim_wait_for(where, gtid, 0, NULL, object->last);
         return;
     }
-    weir__count(&counts->gated);
     if (weir__task_wait_gate(object->batch, &operation->gate)) weir__fatal("out of memory");
     /* O1. Release: .gate. Acquire: .point. */
     if (atomic_compare_exchange_strong_explicit(&operation->state, &pending, GATED, memory_order_acq_rel,
@@ -179,12 +178,12 @@ static void order_nowait(struct weir__interop *object, enum weir__interop_action
     operation->anchor = weir__anchor_add(siblings, where, gtid);
     if (!operation->anchor) weir__fatal("out of memory");
     weir__interop_retain(object);
-    weir__count(&weir__runtime_thread()->counts.interop);
     submitting = operation;
     if (weir__task_submit_quiet(siblings->scope, object->target->device, depends.at, depends.n, issue, operation,
                                 "interop", on_complete, operation, &task))
         weir__fatal("an interop construct on %s cannot be submitted: %s", object->target->uid, weir_error_text());
     submitting = outer;
+    if (weir__record_is_on()) weir__trace_interop(task, weir__trace_source(where));
     if (batch) weir_task_release(batch);
     note_last(object, task, !operation->early);
     if (action != WEIR__INTEROP_DESTROY) {

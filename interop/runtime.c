@@ -17,7 +17,6 @@
 #include "interop/libomp.h"
 #include "interop/mapping.h"
 #include "interop/registry.h"
-#include "interop/report.h"
 #include "interop/shim.h"
 #include "interop/siblings.h"
 #include "interop/target_task.h"
@@ -185,7 +184,6 @@ static struct weir__runtime *runtime_make(void)
         atomic_store_explicit(&failed, true, memory_order_relaxed);
         return NULL;
     }
-    weir__report_watch(); /* before the next, so that it runs behind it */
     /* Libraries of a program may be the only ones with target code, and go away after libomp. */
     (void)atexit(weir__runtime_drain_all);
     atomic_store_explicit(&runtime, new, memory_order_release); /* R1 */
@@ -319,23 +317,6 @@ struct weir__thread *weir__runtime_thread(void)
 struct weir__thread *weir__runtime_thread_peek(void)
 {
     return self;
-}
-
-void weir__runtime_task_counts(struct weir__task_counts *sum)
-{
-    _Atomic uint64_t *to = (_Atomic uint64_t *)sum;
-    memset(sum, 0, sizeof *sum);
-    pthread_mutex_lock(&threads.lock);
-    for (struct weir__thread *thread = threads.all; thread; thread = thread->next) {
-        const _Atomic uint64_t *from = (const _Atomic uint64_t *)&thread->counts;
-        /* Relaxed: a snapshot. */
-        for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
-            atomic_store_explicit(&to[i],
-                                  atomic_load_explicit(&to[i], memory_order_relaxed) +
-                                      atomic_load_explicit(&from[i], memory_order_relaxed),
-                                  memory_order_relaxed);
-    }
-    pthread_mutex_unlock(&threads.lock);
 }
 
 static void thread_end(void *arg)

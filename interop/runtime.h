@@ -50,31 +50,6 @@ struct weir__runtime {
 /* Sizes of pooled target tasks. */
 #define WEIR__TARGET_TASK_SIZES 64
 
-/* What became of target tasks with nowait when weir stands in front of libomp. Each word is written by one thread. */
-struct weir__task_counts {
-    _Atomic uint64_t early;    /* issued by the generating thread */
-    _Atomic uint64_t released; /* issued when a predecessor of the host had finished */
-    _Atomic uint64_t first;    /* waited for its predecessors: first run of an entry */
-    _Atomic uint64_t host;     /* …: the entry is host code */
-    _Atomic uint64_t mapper;   /* …: a mapper reads the host's data */
-    _Atomic uint64_t refused;  /* …inside the routine: the device would not take it */
-    _Atomic uint64_t included; /* completed before the generating task went on: that one is final */
-    _Atomic uint64_t plain;    /* handed to libomp: reductions */
-    _Atomic uint64_t hosted;   /* tasks of the host with dependences */
-    _Atomic uint64_t gates;    /* …that had to wait for target tasks */
-    _Atomic uint64_t interop;  /* interop constructs with nowait that were made tasks */
-    _Atomic uint64_t gated;    /* …behind tasks of the host that had not finished: foreign work waits at a gate */
-    _Atomic uint64_t ungated;  /* …: the host waited, the device has no gates */
-    _Atomic uint64_t orphans;  /* tasks of the host that ended with target tasks of theirs in flight, and waited for them */
-    _Atomic uint64_t waits;    /* of the generating thread for target tasks that were not complete */
-};
-
-/* One more. The owner of the counter; relaxed: nothing is ordered by it. */
-static inline void weir__count(_Atomic uint64_t *counter)
-{
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
-}
-
 /*
  * What a thread keeps from its first offload to its end. Never freed, reused by later threads, so that a late wake-up
  * finds it (construct.c).
@@ -84,7 +59,6 @@ struct weir__thread {
     struct weir__construct *pool; /* of this thread alone */
     uint32_t npool;
     struct weir__target_task *tasks[WEIR__TARGET_TASK_SIZES]; /* unused memory, of this thread alone */
-    struct weir__task_counts counts;
     _Atomic uint32_t wake;     /* construct.c: a futex */
     _Atomic uint32_t sleeping; /* construct.c */
     struct weir__thread *next; /* list of all, under the list's lock */
@@ -122,8 +96,6 @@ struct weir__thread *weir__runtime_thread(void);
 
 /* The same, or NULL if it has none yet. */
 struct weir__thread *weir__runtime_thread_peek(void);
-/* Sum over all threads. Any thread. */
-void weir__runtime_task_counts(struct weir__task_counts *sum);
 
 /* Is this the child of a process that had offloaded? Nothing of weir works in it. Any thread. */
 bool weir__runtime_is_child(void);

@@ -94,10 +94,21 @@ static bool is_group_idle(void *anchor)
     return weir__anchor_is_idle(anchor);
 }
 
+/* Are its target tasks complete, and has libomp all its tasks of the host that waited for some? */
+static bool has_ended(void *arg)
+{
+    const struct weir__siblings *siblings = arg;
+    /* Acquire: pairs with complete() in host_task.c. */
+    return weir__anchor_all_idle(siblings) && !atomic_load_explicit(&siblings->closed, memory_order_acquire);
+}
+
 /* What waits for that, in a recording. */
 static enum weir__record_wait reason(bool (*done)(void *arg))
 {
-    return done == is_idle ? WEIR__WAIT_TASKWAIT : done == is_group_idle ? WEIR__WAIT_GROUP : WEIR__WAIT_DEPEND;
+    return done == is_idle         ? WEIR__WAIT_TASKWAIT
+           : done == is_group_idle ? WEIR__WAIT_GROUP
+           : done == has_ended     ? WEIR__WAIT_ENDING
+                                   : WEIR__WAIT_DEPEND;
 }
 
 /*
@@ -115,7 +126,6 @@ static void settle(struct weir__siblings *siblings, struct weir__abi_ident *wher
     weir__submitter_waits();
     if (done(arg)) return;
     uint64_t began = weir__trace_now();
-    weir__count(&weir__runtime_thread()->counts.waits);
     weir__host_task_wait_begin(siblings);
     while (!done(arg)) {
         if (alone && atomic_load_explicit(&siblings->hosted, memory_order_relaxed)) break; /* only we finish them */
@@ -138,21 +148,12 @@ void weir__shim_settle(struct weir__abi_ident *where, int32_t gtid)
     weir__siblings_leave(siblings);
 }
 
-/* Are its target tasks complete, and has libomp all its tasks of the host that waited for some? */
-static bool has_ended(void *arg)
-{
-    const struct weir__siblings *siblings = arg;
-    /* Acquire: pairs with complete() in host_task.c. */
-    return weir__anchor_all_idle(siblings) && !atomic_load_explicit(&siblings->closed, memory_order_acquire);
-}
-
 void weir__shim_end_task(int32_t gtid, bool is_tied)
 {
     struct weir__siblings *siblings = weir__siblings_find(gtid);
     if (!siblings) return;
     /* Relaxed: a hint; its own tasks of the host are counted. */
     if (!has_ended(siblings) && (is_tied || !atomic_load_explicit(&siblings->hosted, memory_order_relaxed))) {
-        weir__count(&weir__runtime_thread()->counts.orphans);
         settle(siblings, NULL, gtid, has_ended, siblings, false);
         /* In a team of one libomp runs what they wait for in its own waits only. */
         while (!has_ended(siblings)) weir__libomp()->taskwait(NULL, gtid);
@@ -292,7 +293,6 @@ WEIR__EXPORT struct weir__abi_task *__kmpc_omp_target_task_alloc(struct weir__ab
     if (!weir__shim_is_on())
         return weir__libomp()->target_task_alloc(where, gtid, flags, bytes, shareds, entry, device);
     if (atomic_load_explicit(&reductions, memory_order_relaxed)) {
-        weir__count(&weir__runtime_thread()->counts.plain);
         if (weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_REDUCTION, NULL, weir__trace_source(where));
         return weir__host_task_alloc(where, gtid, flags, bytes, shareds, entry, true);
     }

@@ -210,8 +210,6 @@ static int issue(struct weir_task *node, void *native_stream, void *arg)
 {
     (void)native_stream;
     struct weir__target_task *task = arg, *outer = current;
-    struct weir__thread *thread = weir__runtime_thread();
-    weir__count(submitting == task ? &thread->counts.early : &thread->counts.released);
     current = task;
     task->node = node;
     task->entry(task->gtid, &task->task);
@@ -287,10 +285,6 @@ static void note_waiting(const struct weir__target_task *task, const struct weir
 static void submit_waiting(struct weir__target_task *task, struct weir_scope *scope, const struct weir__abi_ident *where,
                            const struct weir__depends *depends, enum weir__learned what, struct weir_task **handle_out)
 {
-    struct weir__thread *thread = weir__runtime_thread();
-    weir__count(what == WEIR__LEARNED_HOST     ? &thread->counts.host
-                : what == WEIR__LEARNED_MAPPER ? &thread->counts.mapper
-                                               : &thread->counts.first);
     task->mode = WAITING;
     atomic_store_explicit(&task->parts, 2, memory_order_relaxed); /* published by the queue, or our own */
     bool at_once = what == WEIR__LEARNED_NOTHING && weir__scope_is_clear(scope, depends->at, depends->n, false);
@@ -332,7 +326,6 @@ void weir__target_task_submit(struct weir__abi_ident *where, int32_t gtid, struc
     else
         submit_waiting(task, siblings->scope, where, &depends, what, included ? &handle : NULL);
     if (handle) {
-        weir__count(&weir__runtime_thread()->counts.included);
         if (weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_FINAL, handle, weir__trace_source(where));
         int rc = weir_task_wait(handle); /* a failure has ended the program */
         (void)rc;
@@ -442,7 +435,6 @@ void weir__target_task_to_host(struct weir__target_task *task)
 {
     task->on_host = true;
     if (task->mode != EARLY || task->bracket) return;
-    weir__count(&weir__runtime_thread()->counts.refused);
     if (weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_REFUSED, task->node, NULL);
     wait_for_predecessors(task);
     bracket_open(task, weir__libomp()->global_thread_num(NULL));

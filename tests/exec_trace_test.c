@@ -158,6 +158,38 @@ Test(exec_trace, consumers_begin_on_the_time_line_when_producers_have_ended)
     free(timeline);
 }
 
+/* One that is issued in the call that made it, and one that is not, though its submitter issues it. */
+Test(exec_trace, early_is_what_was_issued_where_it_was_made)
+{
+    struct weir_context *context;
+    struct weir_scope *scope;
+    struct weir__trace *trace;
+    struct weir_task *held;
+    struct weir_counters counters;
+    DONE(weir_context_create(NULL, &context));
+    DONE(weir_scope_create(context, NULL, &scope));
+    struct weir_device *device = weir_device_get(context, 0);
+    struct weir_access mutex[] = {{&cells[1], sizeof cells[1], WEIR_ACCESS_MUTEXINOUTSET}};
+    DONE(weir_task_external(scope, (struct weir_access[]){WEIR_OUT(cells[0])}, 1, NULL, &held));
+    DONE(weir_task_submit(scope, device, (struct weir_access[]){WEIR_IN(cells[0])}, 1, enqueue_body, NULL,
+                          WEIR_TASK("behind"), NULL));
+    DONE(weir_task_submit(scope, device, NULL, 0, enqueue_body, NULL, WEIR_TASK("free"), NULL));
+    DONE(weir_task_submit(scope, device, mutex, 1, enqueue_body, NULL, WEIR_TASK("locked"), NULL));
+    DONE(weir_task_fulfill(held, 0));
+    DONE(weir_scope_wait_for(scope, (struct weir_access[]){WEIR_OUT(cells[0])}, 1));
+    DONE(weir_scope_wait(scope));
+    weir_scope_counters(scope, &counters);
+    DONE(weir__trace_read(NULL, &trace));
+    for (size_t i = 0; i < trace->ntasks; i++) {
+        const struct weir__trace_task *task = &trace->tasks[i];
+        if (task->kind == WEIR__TRACE_DEVICE) cr_expect_eq(task->early, strcmp(task->name, "behind") != 0, "%s", task->name);
+    }
+    weir__trace_free(trace);
+    cr_expect_eq(counters.issued_late, 1);
+    DONE(weir_scope_destroy(scope));
+    DONE(weir_context_destroy(context));
+}
+
 Test(exec_trace, failed_tasks_and_what_they_cancelled_are_marked)
 {
     struct weir_context *context;

@@ -35,6 +35,9 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "fault")) *(volatile int *)(size_t)(argc - 2) = 1;
     if (!strcmp(argv[1], "abort")) abort();
     if (!strcmp(argv[1], "deep")) return deep(argc);
+    for (int i = 0; !strcmp(argv[1], "many") && i < 50000; i++)
+        if (weir_task_host(scope, work, NULL, NULL, 0, WEIR_TASK("one of many"), NULL)) return 1;
+    if (!strcmp(argv[1], "many")) return 5;
     kill(getpid(), atoi(argv[1]));
     pause();
     return 0;
@@ -112,6 +115,12 @@ expect_code 3 "/nowhere/r cannot be opened: No such file or directory: the recor
 expect_code 3 "tasks      0 on devices" env WEIR_RECORD=/nowhere/r WEIR_REPORT=1 ./ends exit
 expect_code 4 "weir: /none/../g.svg" bash -c "cd / && exec env WEIR_GRAPH=none/../g.svg '$scratch/ends' _exit"
 
+# What is missing is told, and how to get it.
+expect_code 5 "records were dropped, the newest: the limit of 1 MiB was reached" env WEIR_TRACE_LIMIT=1 WEIR_GRAPH=cut.html ./ends many
+grep -q 'WEIR_TRACE_LIMIT=4 would keep more' cut.html || fail "the picture does not say that it is cut"
+expect_code 5 "WEIR_TRACE_LIMIT=4 would keep more" env WEIR_TRACE_LIMIT=1 WEIR_REPORT=1 ./ends many
+expect_code 5 '"dropped":"' env WEIR_TRACE_LIMIT=1 WEIR_REPORT=json ./ends many
+
 # SVG without Graphviz: a line that says how.
 mkdir none
 expect_code 0 "Graphviz is not installed" bash -c "PATH=$scratch/none '$weir' draw --graph=s.svg g.html.weir || [ -e s.dot ]"
@@ -126,5 +135,43 @@ if [ -x "$program" ]; then
     grep -q '"cat":"device"' c.json || fail "the timeline of the demo"
     "$BUILD/tests/timeline_check" c.json || fail "the timeline of the demo breaks a rule"
     grep -q 'critical path' c.txt || fail "the report of the demo"
+    expect_code 0 "35 nowait, dependences left to libomp: weir does not stand in front of it, or WEIR_SHIM=0: factorise:" \
+        env LD_LIBRARY_PATH="$PREFIX/lib/weir" WEIR_REPORT=1 "$program" 160 32 1
+fi
+
+# How tasks were issued is the same in each form of the report.
+if command -v clang-22 >/dev/null && [ "$OPENMP" = ON ]; then
+    cat >"$scratch/issue.c" <<'EOF'
+static int a, b;
+static volatile int go;
+static void add(int *p)
+{
+#pragma omp target nowait map(tofrom: p[0:1]) depend(inout: p[0])
+    p[0]++;
+}
+int main(void)
+{
+#pragma omp parallel num_threads(2)
+#pragma omp single
+    {
+        add(&a); /* waits for its predecessors: a first run */
+#pragma omp taskwait
+#pragma omp task depend(inout: a)
+        while (!go)
+            ;
+        add(&a); /* at release: the task before runs until this thread has gone on */
+        add(&b); /* early */
+        go = 1;
+    }
+    return a != 2 || b != 1;
+}
+EOF
+    clang-22 -O1 -fopenmp -fopenmp-targets=x86_64-pc-linux-gnu "$scratch/issue.c" -o "$scratch/issue"
+    counts='"early":1,"at_release":1,"waited":1,"left_to_libomp":0,"synchronous":0,'
+    expect_code 0 "$counts" "$weir" run --report=json ./issue
+    expect_code 0 "" "$weir" run --report=i.json ./issue
+    grep -q "$counts" i.json || fail "the report in a file: $(grep early i.json)"
+    grep -q '"libomp":1,"libomp_behind_target":0' i.json || fail "tasks of libomp: $(grep libomp i.json)"
+    expect_code 0 "1 early, in the call that made them; 1 at release" "$weir" run --report ./issue
 fi
 finish

@@ -50,7 +50,9 @@ struct weir__trace_task {
     uint8_t status;               /* enum weir__node_status */
     uint8_t device;
     bool peek, inner; /* inner: no node of its own in a picture */
-    bool late;        /* issued by the completion of a predecessor */
+    bool early;       /* issued in the call that made it; else when what it was behind had come so far */
+    bool here;        /* run by the thread that issued it */
+    bool interop;     /* of an interop construct with nowait */
     bool critical, estimated;
     int32_t code;    /* of a failure */
     uint32_t root;   /* index of the task whose failure it is, or NONE */
@@ -166,7 +168,8 @@ struct weir__trace_text {
 struct weir__trace {
     uint64_t begin_ns; /* CLOCK_MONOTONIC */
     uint64_t end;      /* of the newest thing that happened */
-    uint64_t dropped, cpu_ns, peak_kb;
+    uint64_t dropped, limit_bytes, cpu_ns, peak_kb;
+    bool full; /* the limit was reached */
     uint32_t pid;
     char program[256];
     WEIR__LIST(weir__trace_task, tasks); /* in the order in which they were made */
@@ -258,6 +261,8 @@ const char *weir__edge_story(const struct weir__trace *trace, const struct weir_
 /* Where somebody waited: a place in the source, the task waited for, or the caller's function. "": not known. */
 const char *weir__wait_place(const struct weir__trace *trace, const struct weir__trace_wait *wait, char *text,
                              size_t bytes);
+/* What is missing if records were dropped, and how to get it; "": nothing is. */
+const char *weir__trace_cut(const struct weir__trace *trace, char *text, size_t bytes);
 /* "1.234 ms" */
 const char *weir__time_name(uint64_t ns, char *text, size_t bytes);
 

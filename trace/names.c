@@ -56,6 +56,7 @@ const char *weir__wait_name(unsigned why)
         [WEIR__WAIT_GROUP] = "end of a taskgroup",
         [WEIR__WAIT_BARRIER] = "barrier",
         [WEIR__WAIT_DEPEND] = "wait with depend clause",
+        [WEIR__WAIT_ENDING] = "end of a task of the host that had made target tasks",
     };
     return WORD(words, why);
 }
@@ -72,6 +73,8 @@ const char *weir__fallback_name(unsigned why)
         [WEIR__FALLBACK_NO_IMAGE] = "no image for the device: run on the host",
         [WEIR__FALLBACK_WINDOW] = "window exceeded: nothing in flight was sure to finish",
         [WEIR__FALLBACK_NO_NOTICE] = "no notice from the device: polled",
+        [WEIR__FALLBACK_LIBOMP] = "nowait, dependences left to libomp: weir does not stand in front of it, or WEIR_SHIM=0",
+        [WEIR__FALLBACK_NOT_HELD] = "interop, waited for a task of the host: the device cannot hold foreign work",
     };
     return WORD(words, why);
 }
@@ -244,6 +247,23 @@ const char *weir__wait_place(const struct weir__trace *trace, const struct weir_
         return text;
     }
     if (wait->caller && trace->pid == (uint32_t)getpid()) caller_name(wait->caller, text, bytes);
+    return text;
+}
+
+const char *weir__trace_cut(const struct weir__trace *trace, char *text, size_t bytes)
+{
+    uint64_t mib = trace->limit_bytes >> 20;
+    text[0] = '\0';
+    if (trace->dropped && trace->full)
+        snprintf(text, bytes,
+                 "%" PRIu64 " records were dropped, the newest: the limit of %" PRIu64 " MiB was reached. What happened "
+                 "then is missing and numbers are too small; WEIR_TRACE_LIMIT=%" PRIu64 " would keep more",
+                 trace->dropped, mib, mib ? 4 * mib : 4);
+    else if (trace->dropped)
+        snprintf(text, bytes,
+                 "%" PRIu64 " records were dropped: no room on the disk or in memory, or more than %u threads at once. "
+                 "Numbers are too small",
+                 trace->dropped, WEIR__SLOTS);
     return text;
 }
 

@@ -24,7 +24,7 @@ static uint64_t key_of(const struct weir__picture *picture, uint32_t task)
     char name[256];
     if (!picture->summary) return task + UINT64_C(1);
     uint64_t key = t->name ? hash_text(weir__task_name(t, name, sizeof name)) : 17;
-    key = (key ^ t->kind) * UINT64_C(0x9E3779B97F4A7C15);
+    key = (key ^ (t->token ? WEIR__TRACE_DEVICE : t->kind)) * UINT64_C(0x9E3779B97F4A7C15);
     if (!t->name) key ^= t->function * UINT64_C(0xD6E8FEB86659FD93);
     if (picture->by_phase) key = (key ^ t->phase) * UINT64_C(0x9E3779B97F4A7C15);
     return key | 1;
@@ -142,7 +142,7 @@ const char *weir__picture_title(const struct weir__picture *picture, char *text,
 {
     const struct weir__trace *trace = picture->trace;
     struct weir__room room = {text, bytes};
-    char took[32];
+    char took[32], cut[256];
     const char *program = strrchr(trace->program, '/');
     weir__room_add(&room, "%s: %zu task%s, %zu edge%s, %s", program ? program + 1 : trace->program, picture->tasks,
                    picture->tasks == 1 ? "" : "s", picture->task_edges, picture->task_edges == 1 ? "" : "s",
@@ -150,7 +150,7 @@ const char *weir__picture_title(const struct weir__picture *picture, char *text,
     if (picture->summary)
         weir__room_add(&room, "; summarised by name%s: a node stands for all tasks of that name",
                        picture->by_phase ? " and phase" : "");
-    if (trace->dropped) weir__room_add(&room, "; %" PRIu64 " records were dropped: not all is here", trace->dropped);
+    if (weir__trace_cut(trace, cut, sizeof cut)[0]) weir__room_add(&room, "; %s", cut);
     return text;
 }
 
@@ -215,7 +215,8 @@ const char *weir__picture_node_details(const struct weir__picture *picture, cons
     weir__room_add(&room, "%s", weir__task_name(task, name, sizeof name));
     if (weir__place_name(task->file, task->line, name, sizeof name)[0]) weir__room_add(&room, "\n%s", name);
     if (picture->summary) {
-        weir__room_add(&room, "\n%s; %u tasks", weir__node_kind_name(task->kind), node->count);
+        weir__room_add(&room, "\n%s; %u task%s", weir__node_kind_name(task->token ? WEIR__TRACE_DEVICE : task->kind),
+                       node->count, node->count == 1 ? "" : "s");
         if (picture->by_phase) weir__room_add(&room, "\nphase %u", node->phase);
         if (node->shortest_ns != WEIR__NEVER) {
             weir__room_add(&room, "\nin all %s", weir__time_name(node->total_ns, at, sizeof at));
@@ -234,7 +235,7 @@ const char *weir__picture_node_details(const struct weir__picture *picture, cons
     weir__room_add(&room, "\nmade %s", weir__time_name(task->made, at, sizeof at));
     if (task->open != WEIR__NEVER)
         weir__room_add(&room, "\nissued %s%s", weir__time_name(task->open, at, sizeof at),
-                       task->late ? ", when a predecessor had completed" : "");
+                       task->early || task->kind == WEIR__TRACE_BEGIN ? "" : ", when a predecessor had come so far");
     if (task->begin != WEIR__NEVER) weir__room_add(&room, "\nbegan %s", weir__time_name(task->begin, at, sizeof at));
     if (task->end != WEIR__NEVER) weir__room_add(&room, "\nended %s", weir__time_name(task->end, at, sizeof at));
     if (task->begin != WEIR__NEVER && task->end != WEIR__NEVER)

@@ -169,6 +169,8 @@ static int trace_make(const struct weir__records *records, struct weir__trace *t
     trace->pid = arena->pid;
     /* Relaxed: counts. */
     trace->dropped = atomic_load_explicit(&arena->dropped, memory_order_relaxed);
+    trace->limit_bytes = arena->nblocks * WEIR__SLOT_BYTES;
+    trace->full = atomic_load_explicit(&arena->taken, memory_order_relaxed) >= arena->nblocks;
     trace->cpu_ns = atomic_load_explicit(&arena->cpu_ns, memory_order_relaxed);
     trace->peak_kb = atomic_load_explicit(&arena->peak_kb, memory_order_relaxed);
     memcpy(trace->program, arena->program, sizeof trace->program);

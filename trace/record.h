@@ -32,7 +32,7 @@
 #include <weir/error.h>
 
 #define WEIR__ARENA_MAGIC   0x3165636172746577u /* "wetrace1" */
-#define WEIR__ARENA_VERSION 2
+#define WEIR__ARENA_VERSION 3
 #define WEIR__ARENA_BYTES   4096u
 #define WEIR__SLOT_BYTES    (64u << 10)
 #define WEIR__SLOT_WORDS    (WEIR__SLOT_BYTES / 8 - 4)
@@ -53,11 +53,12 @@ enum weir__record_kind {
     WEIR__RECORD_TASK,
     WEIR__RECORD_ACCESSES, /* of the task recorded before on this thread: more of them */
     WEIR__RECORD_FORGET, /* b: scope; [ticks]: failures are told, later tasks have no predecessors among earlier ones */
-    /* a: context; b: stream | WEIR__RECORD_LATE; [id] [begin], then two words for each predecessor's point that had not
+    /* a: context; b: stream | WEIR__RECORD_EARLY; [id] [begin], then two words for each predecessor's point that had not
      * been reached: the point, enum weir__record_how << 60 | point of the wait that implies it; more of them: another
      * one */
     WEIR__RECORD_OPEN,
     WEIR__RECORD_ISSUED,  /* a: context; [id] [ticks] [point] */
+    WEIR__RECORD_HERE,    /* a: context; [point]: the thread that issued the task has run it */
     WEIR__RECORD_RUN,     /* b: ticks it took; [id] [begin] [end, if it took more than 32 bits of ticks] */
     WEIR__RECORD_STRETCH, /* a: context; b: stream; [position] [begin, 0: not known] [end] */
     WEIR__RECORD_DONE,    /* b: status; [id] [ticks] [id of the origin] */
@@ -65,7 +66,7 @@ enum weir__record_kind {
                              [address in the program] */
     WEIR__RECORD_FALLBACK, /* a: enum weir__record_fallback; [id of a task, or 0] [ticks] [place, 0] */
     WEIR__RECORD_COPY,     /* a: enum weir__copy_kind, 0: fill; b: enum weir__record_way, 0: fill; [id] [ticks] [bytes] */
-    WEIR__RECORD_LABEL,    /* [id] [name, place] */
+    WEIR__RECORD_LABEL,    /* a: 1: of an interop construct; [id] [name, place] */
     WEIR__RECORD_MEMORY,   /* [address] [bytes] [name, 0] */
     WEIR__RECORD_KINDS
 };
@@ -88,7 +89,7 @@ enum weir__trace_kind {
     WEIR__TRACE_FOREIGN,
 };
 
-#define WEIR__RECORD_LATE       0x80000000u
+#define WEIR__RECORD_EARLY      0x80000000u
 #define WEIR__RECORD_POINT_BITS 44 /* of a point: the position; the stream is above */
 
 /* How an edge was realised. */
@@ -116,6 +117,7 @@ enum weir__record_wait {
     WEIR__WAIT_GROUP,
     WEIR__WAIT_BARRIER,
     WEIR__WAIT_DEPEND,
+    WEIR__WAIT_ENDING,
     WEIR__WAIT_KINDS
 };
 
@@ -132,6 +134,8 @@ enum weir__record_fallback {
     WEIR__FALLBACK_NO_IMAGE,
     WEIR__FALLBACK_WINDOW,
     WEIR__FALLBACK_NO_NOTICE,
+    WEIR__FALLBACK_LIBOMP,
+    WEIR__FALLBACK_NOT_HELD,
     WEIR__FALLBACK_KINDS
 };
 

@@ -209,9 +209,9 @@ static void on_open(struct pass *pass, const uint64_t *at, const uint64_t *end, 
     if (task->open == WEIR__NEVER) {
         task->open = ns(pass, at[2]);
         task->opener = pass->thread;
-        task->late = (b & WEIR__RECORD_LATE) != 0;
+        task->early = (b & WEIR__RECORD_EARLY) != 0;
         task->first_point = (uint32_t)pass->trace->npoints;
-        task->stream = weir__map_get(&pass->trace->index->streams, stream_key(a, b & ~WEIR__RECORD_LATE), WEIR__NONE);
+        task->stream = weir__map_get(&pass->trace->index->streams, stream_key(a, b & ~WEIR__RECORD_EARLY), WEIR__NONE);
     }
     for (at += 3; at + 1 < end; at += 2) {
         struct weir__trace_point *point = MORE(points);
@@ -233,6 +233,12 @@ static void on_issued(struct pass *pass, const uint64_t *at, unsigned a)
         task->stream =
             weir__map_get(&pass->trace->index->streams, stream_key(a, at[3] >> WEIR__RECORD_POINT_BITS), WEIR__NONE);
     note(pass, weir__map_put(&pass->trace->index->points, point_key(a, at[3]), (uint32_t)(task - pass->trace->tasks)));
+}
+
+static void on_here(struct pass *pass, const uint64_t *at, unsigned a)
+{
+    uint32_t task = weir__map_get(&pass->trace->index->points, point_key(a, at[1]), WEIR__NONE);
+    if (task != WEIR__NONE) pass->trace->tasks[task].here = true;
 }
 
 static void on_run(struct pass *pass, const uint64_t *at, unsigned words, uint32_t took)
@@ -314,12 +320,13 @@ static void on_copy(struct pass *pass, const uint64_t *at, unsigned a, uint32_t 
     task->ncopies++;
 }
 
-static void on_label(struct pass *pass, const uint64_t *at)
+static void on_label(struct pass *pass, const uint64_t *at, unsigned a)
 {
     struct weir__trace_task *task = task_of(pass, at[1]);
     const char *name = text_of(pass->trace, at[2] >> 32), *place = text_of(pass->trace, at[2] & UINT32_MAX);
     if (task && name) task->name = name;
     if (task && place) task->file = place;
+    if (task && a) task->interop = true;
 }
 
 static void on_memory(struct pass *pass, const uint64_t *at)
@@ -348,6 +355,9 @@ static void tell_tasks(struct pass *pass, const uint64_t *at, unsigned kind, uns
     case WEIR__RECORD_ISSUED:
         on_issued(pass, at, a);
         break;
+    case WEIR__RECORD_HERE:
+        on_here(pass, at, a);
+        break;
     case WEIR__RECORD_RUN:
         on_run(pass, at, words, b);
         break;
@@ -367,7 +377,7 @@ static void tell_tasks(struct pass *pass, const uint64_t *at, unsigned kind, uns
         on_copy(pass, at, a, b);
         break;
     case WEIR__RECORD_LABEL:
-        on_label(pass, at);
+        on_label(pass, at, a);
         break;
     case WEIR__RECORD_MEMORY:
         on_memory(pass, at);

@@ -2,6 +2,7 @@
 #include <trace/report.h>
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <trace/out.h>
@@ -10,7 +11,8 @@ enum { LONGEST = 5, PLACES = 3 };
 
 struct sums {
     uint64_t device, host, external, failed, cancelled, pending;
-    uint64_t early, late, waited, synchronous;
+    uint64_t early, released, waited, left, synchronous, here, interop, held, foreign, behind;
+    uint64_t in_flight; /* at most */
     uint64_t how[WEIR__HOW_KINDS], edges;
     uint64_t waits[WEIR__WAIT_KINDS], wait_ns[WEIR__WAIT_KINDS];
     uint64_t fallbacks[WEIR__FALLBACK_KINDS];
@@ -34,7 +36,11 @@ static void add_task(struct sums *sums, const struct weir__trace_task *task)
     else if (task->kind == WEIR__TRACE_BEGIN)
         sums->synchronous++;
     else if (device && task->open != WEIR__NEVER)
-        sums->late += task->late, sums->early += !task->late;
+        sums->released += !task->early, sums->early += task->early;
+    sums->here += task->here;
+    sums->interop += task->interop;
+    sums->held += task->interop && !task->early;
+    sums->foreign += task->kind == WEIR__TRACE_FOREIGN;
     sums->copies += task->ncopies;
     sums->copied += task->copied;
     if (task->begin == WEIR__NEVER || task->end == WEIR__NEVER) return;
@@ -58,6 +64,43 @@ static void add_wait(struct sums *sums, const struct weir__trace_wait *wait)
     }
 }
 
+/* An edge that a task of libomp's is held back by, and the first one of it. */
+static bool holds_host_task(const struct weir__trace *trace, size_t i)
+{
+    const struct weir__trace_edge *edge = &trace->edges[i];
+    if (trace->tasks[edge->to].kind != WEIR__TRACE_FOREIGN || edge->how != WEIR__HOW_HOST) return false;
+    for (size_t before = i; before-- > 0 && trace->edges[before].to == edge->to;)
+        if (trace->edges[before].how == WEIR__HOW_HOST) return false;
+    return true;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Tasks that were made and not complete, at most. 0 without memory. */
+static uint64_t most_in_flight(const struct weir__trace *trace)
+{
+    uint64_t *made = malloc((trace->ntasks + 1) * 2 * sizeof *made), *ended = made + trace->ntasks, most = 0;
+    size_t n = 0, nended = 0;
+    for (size_t i = 0; made && i < trace->ntasks; i++) {
+        const struct weir__trace_task *task = &trace->tasks[i];
+        uint64_t end = task->end != WEIR__NEVER ? task->end : task->done;
+        if (task->peek || !weir__trace_is_node(task)) continue;
+        made[n++] = task->made;
+        if (end != WEIR__NEVER) ended[nended++] = end > task->made ? end : task->made;
+    }
+    if (made) qsort(made, n, sizeof *made, by_value), qsort(ended, nended, sizeof *ended, by_value);
+    for (size_t i = 0, gone = 0; i < n; i++) {
+        while (gone < nended && ended[gone] <= made[i]) gone++;
+        if (i + 1 - gone > most) most = i + 1 - gone;
+    }
+    free(made);
+    return most;
+}
+
 static void add_up(const struct weir__trace *trace, struct sums *sums)
 {
     memset(sums, 0, sizeof *sums);
@@ -67,7 +110,9 @@ static void add_up(const struct weir__trace *trace, struct sums *sums)
         if (trace->tasks[edge->to].peek || !weir__trace_is_node(&trace->tasks[edge->to])) continue;
         sums->how[edge->how]++;
         sums->edges++;
+        sums->behind += holds_host_task(trace, i);
     }
+    sums->in_flight = most_in_flight(trace);
     for (size_t i = 0; i < trace->nwaits; i++) add_wait(sums, &trace->waits[i]);
     for (size_t i = 0; i < trace->ncopies; i++) {
         sums->ways[trace->copies[i].way]++;
@@ -75,6 +120,9 @@ static void add_up(const struct weir__trace *trace, struct sums *sums)
     }
     for (size_t i = 0; i < trace->nfallbacks; i++)
         if (trace->fallbacks[i].why < WEIR__FALLBACK_KINDS) sums->fallbacks[trace->fallbacks[i].why]++;
+    /* Those look the same: libomp calls when the predecessors are complete. */
+    sums->left = sums->fallbacks[WEIR__FALLBACK_LIBOMP] < sums->synchronous ? sums->fallbacks[WEIR__FALLBACK_LIBOMP] : sums->synchronous;
+    sums->synchronous -= sums->left;
 }
 
 /* Up to some places of a kind of fallback, each once. */
@@ -116,17 +164,25 @@ static const char *way_name(unsigned way)
 static void text_tasks(const struct weir__trace *trace, const struct sums *sums, FILE *file)
 {
     char took[32];
+    char cut[256];
     LINE("report of %s, process %u: %s", trace->program, trace->pid, weir__time_name(trace->end, took, sizeof took));
-    if (trace->dropped)
-        LINE("  %" PRIu64 " records were dropped, the limit was reached: the numbers are too small", trace->dropped);
+    if (weir__trace_cut(trace, cut, sizeof cut)[0]) LINE("  %s", cut);
     LINE("tasks      %" PRIu64 " on devices, %" PRIu64 " on the host, %" PRIu64 " external; %" PRIu64
-         " failed, %" PRIu64 " cancelled, %" PRIu64 " not complete",
-         sums->device, sums->host, sums->external, sums->failed, sums->cancelled, sums->pending);
-    LINE("  issued   %" PRIu64 " early, by the thread that made them; %" PRIu64 " at release, by a completion",
-         sums->early, sums->late);
-    LINE("           %" PRIu64 " when their predecessors were complete; %" PRIu64
-         " opened by the caller (synchronous constructs)",
-         sums->waited, sums->synchronous);
+         " failed, %" PRIu64 " cancelled, %" PRIu64 " not complete; at most %" PRIu64 " in flight",
+         sums->device, sums->host, sums->external, sums->failed, sums->cancelled, sums->pending, sums->in_flight);
+    LINE("  issued   %" PRIu64 " early, in the call that made them; %" PRIu64
+         " at release, when a predecessor had come so far",
+         sums->early, sums->released);
+    LINE("           %" PRIu64 " when their predecessors were complete, by weir; %" PRIu64 " by libomp; %" PRIu64
+         " synchronous, by the caller",
+         sums->waited, sums->left, sums->synchronous);
+    if (sums->here)
+        LINE("  run      %" PRIu64 " by the thread that issued them: shorter than handing them to a CPU device", sums->here);
+    if (sums->interop)
+        LINE("  interop  %" PRIu64 " constructs with nowait, %" PRIu64 " of these issued at release", sums->interop, sums->held);
+    if (sums->foreign)
+        LINE("  libomp   %" PRIu64 " of its tasks of the host have dependences, %" PRIu64 " of these waited for target tasks",
+             sums->foreign, sums->behind);
     if (sums->copies) LINE("  copies   %" PRIu64 ", %" PRIu64 " bytes", sums->copies, sums->copied);
     for (unsigned way = 1; way < WEIR__RECORD_WAYS; way++)
         if (sums->ways[way])
@@ -200,12 +256,19 @@ static void json(const struct weir__trace *trace, const struct sums *sums, FILE 
     weir__out_json(file, trace->program);
     fprintf(file, ",\"process\":%u,\"time_ns\":%" PRIu64 ",\"dropped_records\":%" PRIu64, trace->pid, trace->end,
             trace->dropped);
+    if (trace->dropped) {
+        fputs(",\"dropped\":", file);
+        weir__out_json(file, weir__trace_cut(trace, place, sizeof place));
+    }
     fprintf(file,
             ",\n\"tasks\":{\"device\":%" PRIu64 ",\"host\":%" PRIu64 ",\"external\":%" PRIu64 ",\"failed\":%" PRIu64
             ",\"cancelled\":%" PRIu64 ",\"not_complete\":%" PRIu64 ",\"early\":%" PRIu64 ",\"at_release\":%" PRIu64
-            ",\"waited\":%" PRIu64 ",\"synchronous\":%" PRIu64 "}",
+            ",\"waited\":%" PRIu64 ",\"left_to_libomp\":%" PRIu64 ",\"synchronous\":%" PRIu64 ",\"run_here\":%" PRIu64 ",\"most_in_flight\":%" PRIu64
+            ",\n \"interop\":%" PRIu64 ",\"interop_at_release\":%" PRIu64 ",\"libomp\":%" PRIu64
+            ",\"libomp_behind_target\":%" PRIu64 "}",
             sums->device, sums->host, sums->external, sums->failed, sums->cancelled, sums->pending, sums->early,
-            sums->late, sums->waited, sums->synchronous);
+            sums->released, sums->waited, sums->left, sums->synchronous, sums->here, sums->in_flight, sums->interop, sums->held,
+            sums->foreign, sums->behind);
     fprintf(file, ",\n\"copies\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"edges\":%" PRIu64, sums->copies, sums->copied,
             sums->edges);
     json_counts(file, "copies_by_way", sums->ways, WEIR__RECORD_WAYS, way_name);

@@ -211,7 +211,11 @@ int weir__output_check(enum weir__output what, const char *name)
 int weir__outputs_write(const struct weir__trace *trace, const struct weir__outputs *outputs,
                         void (*tell)(const char *text))
 {
+    const char *report = outputs->name[WEIR__OUTPUT_REPORT];
+    char cut[256];
     int first = WEIR_OK;
+    /* A report on stderr says it by itself. */
+    if (weir__trace_cut(trace, cut, sizeof cut)[0] && !(report && weir__report_is_stream(report))) tell(cut);
     for (int i = 0; i < WEIR__OUTPUTS; i++) {
         const char *name = outputs->name[i];
         if (!name) continue;

@@ -94,7 +94,7 @@ struct weir_counters {
     uint64_t event_waits;      /* waits queued on streams */
     uint64_t fences;           /* join nodes made for large groups of readers or inoutset tasks */
     uint64_t run_here;         /* device tasks so short that the thread that submitted them ran them (OpenMP, CPU device) */
-    uint64_t issued_late;      /* device tasks issued by a completion, not by their submitter */
+    uint64_t issued_late;      /* device tasks issued after the call that made them, when what they were behind had come so far */
     uint64_t window_waits;     /* submissions that waited or helped because the window was full */
     uint64_t window_exceeded;  /* submissions past the window because nothing in flight was sure to finish */
     uint64_t copies_direct;    /* copies of device tasks that the device made by itself, and their bytes */
