@@ -56,14 +56,18 @@ void weir__task_open(struct weir_scope *scope, struct weir_task *task, uint8_t k
     open_task(scope, task, kind, domain);
 }
 
-static inline __attribute__((always_inline)) void enter(struct weir_scope *scope, struct weir__linking *linking)
+static inline __attribute__((always_inline)) void enter(struct weir_scope *scope, struct weir__linking *linking, bool inner)
 {
     struct weir_task *task = weir__task_of(linking->node);
 
     if (scope->pool->used > scope->pool->peak) scope->pool->peak = scope->pool->used;
-    scope->counters.edges_done += linking->done;
-    scope->counters.edges_host += (uint32_t)linking->links - linking->other;
-    scope->counters.edges_host_only += linking->host_only;
+    if (inner) {
+        scope->counters.inner++;
+    } else {
+        scope->counters.edges_done += linking->done;
+        scope->counters.edges_host += (uint32_t)linking->links - linking->other;
+        scope->counters.edges_host_only += linking->host_only;
+    }
     if (__builtin_expect(linking->failed != NULL, 0)) {
         /* Relaxed: published by the queue or the list. A predecessor that fails now may have been first. */
         if (atomic_exchange_explicit(&task->node.poison, 1, memory_order_relaxed) == 0 && !weir__kind_is_external(task->node.kind)) {
@@ -84,7 +88,7 @@ static inline __attribute__((always_inline)) void enter(struct weir_scope *scope
 
 void weir__scope_enter(struct weir_scope *scope, struct weir__linking *linking)
 {
-    enter(scope, linking);
+    enter(scope, linking, false);
 }
 
 /* What a submission brings. */
@@ -242,7 +246,7 @@ static inline __attribute__((always_inline)) int submit_kind(const struct submis
     open_linking(&linking, s->scope, task);
     enter_accesses(s, &linking);
     if (weir__kind_is_external(s->kind)) linking.links++, linking.other++; /* weir_task_fulfill() */
-    enter(s->scope, &linking);
+    enter(s->scope, &linking, false);
     return WEIR_OK;
 }
 
@@ -446,7 +450,7 @@ int weir__task_renew(struct weir_task *task, struct weir_task **next_out)
     return WEIR_OK;
 }
 
-/* Behind what it conflicts with; nothing is ordered behind it. */
+/* Behind what it conflicts with; nothing is ordered behind it. It is no task of the program's: its edges are not counted. */
 static void enter_peeking(const struct submission *s, struct weir_task *task)
 {
     struct weir__linking linking;
@@ -454,7 +458,7 @@ static void enter_peeking(const struct submission *s, struct weir_task *task)
     open_linking(&linking, s->scope, task);
     if (weir__record_is_on()) weir__trace_made(s->scope, task, s->accesses, s->naccesses, s->options, true);
     if (s->naccesses != 0) weir__depend_peek(&s->scope->depend, s->accesses, s->naccesses, &linking);
-    weir__scope_enter(s->scope, &linking);
+    enter(s->scope, &linking, true);
 }
 
 int weir_scope_wait_for(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses)
@@ -504,6 +508,11 @@ int weir__task_behind(struct weir_scope *scope, const struct weir_access *access
     if (rc != WEIR_OK) return rc;
     enter_peeking(&s, task);
     return WEIR_OK;
+}
+
+void weir__scope_count_inner(struct weir_scope *scope)
+{
+    scope->counters.inner++;
 }
 
 void weir__scope_never_wait(struct weir_scope *scope)

@@ -15,12 +15,13 @@ static struct weir_context *watched;
 static void print(struct weir_context *context)
 {
     struct weir_counters c;
+    uint64_t             tasks;
 
     weir_context_counters(context, &c);
-    if (c.tasks == 0) return;
+    if ((tasks = c.tasks - c.inner) == 0) return;
     flockfile(stderr);
     fprintf(stderr, "weir: %" PRIu64 " task%s (%" PRIu64 " on devices, %" PRIu64 " failed, %" PRIu64 " cancelled)",
-            c.tasks, c.tasks == 1 ? "" : "s", c.tasks_device, c.failed, c.cancelled);
+            tasks, tasks == 1 ? "" : "s", c.tasks_device, c.failed, c.cancelled);
     if (c.edges != 0) {
         fprintf(stderr, ", %" PRIu64 " edge%s: %" PRIu64 " done before, %" PRIu64 " same stream, %" PRIu64 " implied, ",
                 c.edges, c.edges == 1 ? "" : "s", c.edges_done, c.edges_stream, c.edges_implied);

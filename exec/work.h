@@ -126,6 +126,8 @@ bool weir__scope_is_clear(struct weir_scope *scope, const struct weir_access *ac
 WEIR_MUST_CHECK int weir__task_behind(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses,
                                       bool foreign, weir_host_function function, void *arg,
                                       const struct weir_task_options *options);
+/* The newest task is a part of another one. The submitter. */
+void weir__scope_count_inner(struct weir_scope *scope);
 /* The scope's submitter never waits for room: past the window it collects what is done and goes on. Before the first task. */
 void weir__scope_never_wait(struct weir_scope *scope);
 /* Is nothing of the scope in flight, as far as that was noticed? Any thread. Never blocks. */

@@ -404,11 +404,13 @@ int weir__target_task_open(struct weir__target_task *task, struct weir__target *
     } else {
         struct weir_task_options options = {
             .size = sizeof options, .name = name, .complete = on_part_complete, .complete_arg = construct};
-        int rc = weir_task_begin(weir__runtime_thread()->scope, target->device, NULL, 0, &options, &construct->task);
+        struct weir_scope *scope = weir__runtime_thread()->scope;
+        int rc = weir_task_begin(scope, target->device, NULL, 0, &options, &construct->task);
         if (rc) {
             weir__construct_give(construct);
             return rc;
         }
+        weir__scope_count_inner(scope);
         atomic_fetch_add_explicit(&task->parts, 1, memory_order_relaxed); /* ours is still there */
     }
     *construct_out = construct;

@@ -186,6 +186,8 @@ Test(exec_trace, early_is_what_was_issued_where_it_was_made)
     }
     weir__trace_free(trace);
     cr_expect_eq(counters.issued_late, 1);
+    cr_expect_eq(counters.tasks - counters.inner, 4);
+    cr_expect_eq(counters.edges, 1, "the wait is no edge of the program's");
     DONE(weir_scope_destroy(scope));
     DONE(weir_context_destroy(context));
 }

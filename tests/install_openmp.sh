@@ -11,7 +11,7 @@ on_weir "$PREFIX/bin/weir" run
 on_weir LD_LIBRARY_PATH="$PREFIX/lib/weir"
 on_weir LD_PRELOAD="$PREFIX/lib/libweir.so"
 on_weir "$PREFIX/bin/weir" run --devices 2 --window 16
-expect_code 0 "(244 on devices" "$PREFIX/bin/weir" run --summary "$scratch/cholesky" "${arguments[@]}"
+expect_code 0 "weir: 244 tasks (244 on devices" "$PREFIX/bin/weir" run --summary "$scratch/cholesky" "${arguments[@]}"
 
 # Linked in front of libomp.
 clang-22 -O2 -fopenmp -fopenmp-targets=x86_64-pc-linux-gnu "$SOURCE/benchmarks/cholesky.c" -L"$PREFIX/lib" -lweir -lm \

@@ -173,5 +173,6 @@ EOF
     grep -q "$counts" i.json || fail "the report in a file: $(grep early i.json)"
     grep -q '"libomp":1,"libomp_behind_target":0' i.json || fail "tasks of libomp: $(grep libomp i.json)"
     expect_code 0 "1 early, in the call that made them; 1 at release" "$weir" run --report ./issue
+    expect_code 0 "weir: 4 tasks (3 on devices" "$weir" run --summary ./issue
 fi
 finish

@@ -81,6 +81,7 @@ WEIR_MUST_CHECK int weir_device_free(struct weir_device *device, void *address);
 struct weir_counters {
     uint64_t tasks;            /* submitted */
     uint64_t tasks_device;     /* of these for a device */
+    uint64_t inner;            /* of these no task of the program: what weir_scope_wait_for() makes, parts of OpenMP's tasks */
     uint64_t completed;        /* finished, failed and cancelled ones included */
     uint64_t failed;           /* whose own work failed */
     uint64_t cancelled;        /* a predecessor failed: not run, except on a device if issued before that was known */
