@@ -244,7 +244,7 @@ void weir__runner_run(struct weir__runner *runner, struct weir_task *task)
 }
 
 /* By the way of all others, and still in the call that made it. */
-static void deal_ready(struct weir__runner *runner, struct weir_task *task)
+static __attribute__((noinline)) void deal_ready(struct weir__runner *runner, struct weir_task *task)
 {
     const struct weir_task *outer = runner->dealt;
 

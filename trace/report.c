@@ -120,8 +120,9 @@ static void add_up(const struct weir__trace *trace, struct sums *sums)
     }
     for (size_t i = 0; i < trace->nfallbacks; i++)
         if (trace->fallbacks[i].why < WEIR__FALLBACK_KINDS) sums->fallbacks[trace->fallbacks[i].why]++;
-    /* Those look the same: libomp calls when the predecessors are complete. */
-    sums->left = sums->fallbacks[WEIR__FALLBACK_LIBOMP] < sums->synchronous ? sums->fallbacks[WEIR__FALLBACK_LIBOMP] : sums->synchronous;
+    /* Opened in the same way: libomp calls when the predecessors are complete. */
+    uint64_t left = sums->fallbacks[WEIR__FALLBACK_LIBOMP];
+    sums->left = left < sums->synchronous ? left : sums->synchronous;
     sums->synchronous -= sums->left;
 }
 
