@@ -510,6 +510,19 @@ int weir__task_behind(struct weir_scope *scope, const struct weir_access *access
     return WEIR_OK;
 }
 
+int weir__task_switch(struct weir_scope *scope, struct weir_task **task_out)
+{
+    struct submission    s = {scope, NULL, 0, NULL, task_out, NULL, 0, 0, WEIR__TASK_EXTERNAL, 0, 0};
+    struct weir__linking linking;
+    int                  rc = prepare(&s, task_out);
+
+    if (rc != WEIR_OK) return rc;
+    open_linking(&linking, scope, *task_out);
+    linking.links++, linking.other++; /* weir_task_fulfill() */
+    enter(scope, &linking, true);
+    return WEIR_OK;
+}
+
 void weir__scope_count_inner(struct weir_scope *scope)
 {
     scope->counters.inner++;

@@ -126,6 +126,9 @@ bool weir__scope_is_clear(struct weir_scope *scope, const struct weir_access *ac
 WEIR_MUST_CHECK int weir__task_behind(struct weir_scope *scope, const struct weir_access *accesses, size_t naccesses,
                                       bool foreign, weir_host_function function, void *arg,
                                       const struct weir_task_options *options);
+/* A task without accesses that is none of the program's and in no recording; others are named behind it with WEIR_AFTER
+ * until the caller fulfills it. Otherwise as weir_task_external(). */
+WEIR_MUST_CHECK int weir__task_switch(struct weir_scope *scope, struct weir_task **task_out);
 /* The newest task is a part of another one. The submitter. */
 void weir__scope_count_inner(struct weir_scope *scope);
 /* The scope's submitter never waits for room: past the window it collects what is done and goes on. Before the first task. */

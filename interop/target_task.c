@@ -9,6 +9,7 @@
 #include "interop/abi.h"
 #include "interop/anchor.h"
 #include "interop/construct.h"
+#include "interop/first_run.h"
 #include "interop/learned.h"
 #include "interop/libomp.h"
 #include "interop/runtime.h"
@@ -22,6 +23,9 @@
  * EARLY, for entries that are known to offload: the routine is the issue function of a device task of the siblings'
  * scope, so it runs when all predecessors are issued, on the generating thread or on the one that makes the last
  * predecessor known. What it queues goes on that task's stream. The task is complete when the stream says so.
+ *
+ * Also for those of an entry that was begun to be run, and may offload: behind a switch (first_run.h). If they are issued
+ * because their predecessors are complete, between the brackets as well.
  *
  * WAITING, for all others: the routine runs on a worker when all predecessors are complete (at once, on the generating
  * thread, if they are when the task is submitted), between the brackets that libomp has for tasks that are executed
@@ -42,12 +46,16 @@ struct weir__target_task {
     struct weir__construct *construct; /* kept until the end, or NULL */
     struct weir__abi_task *bracket;    /* the routine became host code: libomp's task for it */
     const char *name;                  /* of the construct, for messages */
-    uint64_t token;                    /* WAITING: of its parts, in a recording; 0: none is made */
+    union {
+        uint64_t token;                /* WAITING: of its parts, in a recording; 0: none is made */
+        struct weir__first_run *first; /* EARLY, until it is issued: its switch, or NULL */
+    };
     int32_t gtid, flags;
     _Atomic uint32_t parts; /* WAITING: the submission, the routine, its device tasks */
     uint16_t size_class;    /* SIZES: not from a pool */
     uint8_t mode;
     bool offloaded, on_host, mapped;         /* what the routine did */
+    bool unsure;                             /* EARLY: it may be host code, and may run as such */
     bool plain;                              /* EARLY: nothing that it queued uses the task's memory */
     _Alignas(16) struct weir__abi_task task; /* the compiler's privates and shareds follow */
 };
@@ -140,7 +148,7 @@ struct weir__abi_task *weir__target_task_alloc(int32_t gtid, int32_t flags, size
     task->bracket = NULL;
     task->token = 0;
     task->name = "target task";
-    task->offloaded = task->on_host = task->mapped = task->plain = false;
+    task->offloaded = task->on_host = task->mapped = task->unsure = task->plain = false;
     task->task = (struct weir__abi_task){.shareds = shareds ? (char *)task + until_shareds : NULL, .routine = marker};
     return &task->task;
 }
@@ -193,6 +201,7 @@ static void learn(const struct weir__target_task *task)
                               : task->mapped                    ? WEIR__LEARNED_MAPPER
                                                                 : WEIR__LEARNED_OFFLOADS;
     weir__learned_set(task->entry, task->device, what);
+    weir__first_run_over(task->entry, task->device, what == WEIR__LEARNED_OFFLOADS);
 }
 
 /* Of a task whose memory was given back when it was issued. */
@@ -206,16 +215,41 @@ static void on_spent_complete(struct weir_task *node, int status, void *anchor)
     weir__anchor_drop(anchor);
 }
 
+/* Everything that the task waits for on its stream has happened. */
+static void wait_for_predecessors(struct weir__target_task *task)
+{
+    struct weir__point point;
+    if (task->mode != EARLY) return; /* they are complete */
+    int rc = weir__task_mark(task->node, &point);
+    if (!rc) rc = weir__point_wait(weir__runtime_peek()->context, point);
+    check(task, rc);
+}
+
+/* The switch is on. Returns the thread that the routine is run by. BLOCKS if it is host code that excludes others, and one
+ * of them was before it. */
+static int32_t begin_first(struct weir__target_task *task)
+{
+    task->unsure = !weir__first_run_is_known(task->first);
+    weir__first_run_drop(task->first);
+    if (!task->unsure) return task->gtid;
+    int32_t gtid = weir__libomp()->global_thread_num(NULL);
+    if (weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_FIRST, task->node, NULL);
+    if (weir__task_pending(task->node, NULL, 0)) wait_for_predecessors(task);
+    bracket_open(task, gtid);
+    return gtid;
+}
+
 static int issue(struct weir_task *node, void *native_stream, void *arg)
 {
     (void)native_stream;
     struct weir__target_task *task = arg, *outer = current;
-    current = task;
     task->node = node;
-    task->entry(task->gtid, &task->task);
+    int32_t gtid = task->first ? begin_first(task) : task->gtid;
+    current = task;
+    task->entry(gtid, &task->task);
     current = outer;
     if (task->bracket) bracket_close(task, weir__libomp()->global_thread_num(NULL));
-    if (task->on_host || !task->offloaded || task->mapped) learn(task);
+    if (task->unsure || task->on_host || !task->offloaded || task->mapped) learn(task);
     if (task->plain && !task->on_host && !(task->flags & WEIR__ABI_TASK_DESTRUCTORS)) {
         /* Kernels and waits are all that is left of it: the next task has the memory while it is in the cache. */
         weir__task_hand_over(node, on_spent_complete, task->anchor);
@@ -282,12 +316,26 @@ static void note_waiting(const struct weir__target_task *task, const struct weir
     weir__record_set_token(0);
 }
 
+/* Of an entry whose first run is not over. @depends as the table has them; @waiting for what waits. */
+static void submit_behind_first(struct weir__target_task *task, struct weir_scope *scope, struct weir__depends *depends,
+                                const struct weir__depends *waiting, struct weir_task **handle_out)
+{
+    struct weir_task *switch_;
+    struct weir__first_run *first =
+        weir__first_run_wait(task->entry, task->device, scope, waiting->at, waiting->n, &switch_);
+    if (!first) weir__fatal("out of memory");
+    task->first = first;
+    weir__depends_after(depends, switch_);
+    submit_early(task, scope, depends, handle_out);
+    weir__first_run_drop(first);
+}
+
 static void submit_waiting(struct weir__target_task *task, struct weir_scope *scope, const struct weir__abi_ident *where,
-                           const struct weir__depends *depends, enum weir__learned what, struct weir_task **handle_out)
+                           const struct weir__depends *depends, enum weir__learned what, bool at_once,
+                           struct weir_task **handle_out)
 {
     task->mode = WAITING;
     atomic_store_explicit(&task->parts, 2, memory_order_relaxed); /* published by the queue, or our own */
-    bool at_once = what == WEIR__LEARNED_NOTHING && weir__scope_is_clear(scope, depends->at, depends->n, false);
     if (weir__record_is_on()) weir__record_set_token(task->token = weir__record_new_token());
     if (!at_once && weir__task_behind(scope, depends->at, depends->n, false, run_waiting, task, NULL))
         fail("submitted");
@@ -321,10 +369,19 @@ void weir__target_task_submit(struct weir__abi_ident *where, int32_t gtid, struc
     if (!siblings || weir__depends_decode(&depends, n, list, nnoalias, noalias, use)) weir__fatal("out of memory");
     task->anchor = weir__anchor_add(siblings, where, gtid);
     if (!task->anchor) weir__fatal("out of memory");
-    if (what == WEIR__LEARNED_OFFLOADS)
+    bool at_once = what == WEIR__LEARNED_NOTHING &&
+                   weir__scope_is_clear(siblings->scope, depends.at, depends.n, false);
+    if (what == WEIR__LEARNED_OFFLOADS) {
         submit_early(task, siblings->scope, &depends, included ? &handle : NULL);
-    else
-        submit_waiting(task, siblings->scope, where, &depends, what, included ? &handle : NULL);
+    } else if (what == WEIR__LEARNED_NOTHING && !at_once && task->target &&
+               !weir__first_run_begin(task->entry, task->device)) {
+        struct weir__depends own;
+        if (weir__depends_decode(&own, n, list, nnoalias, noalias, WEIR__DEPENDS_DEVICE)) weir__fatal("out of memory");
+        submit_behind_first(task, siblings->scope, &own, &depends, included ? &handle : NULL);
+        weir__depends_fini(&own);
+    } else {
+        submit_waiting(task, siblings->scope, where, &depends, what, at_once, included ? &handle : NULL);
+    }
     if (handle) {
         if (weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_FINAL, handle, weir__trace_source(where));
         int rc = weir_task_wait(handle); /* a failure has ended the program */
@@ -347,9 +404,15 @@ bool weir__target_task_on_host(const struct weir__target_task *task)
     return task->bracket != NULL;
 }
 
+/* Not for what the host's version of a region does. */
+static bool queues_on_node(const struct weir__target_task *task)
+{
+    return task->mode == EARLY && (!task->bracket || (task->unsure && !task->on_host));
+}
+
 struct weir_task *weir__target_task_node(const struct weir__target_task *task)
 {
-    return task->mode == EARLY && !task->bracket ? task->node : NULL;
+    return queues_on_node(task) ? task->node : NULL;
 }
 
 bool weir__target_task_is_submitting(const struct weir__target_task *task)
@@ -372,22 +435,12 @@ static void on_part_complete(struct weir_task *node, int status, void *arg)
     part_done(task);
 }
 
-/* Everything that the task waits for on its stream has happened. */
-static void wait_for_predecessors(struct weir__target_task *task)
-{
-    struct weir__point point;
-    if (task->mode != EARLY) return; /* they are complete */
-    int rc = weir__task_mark(task->node, &point);
-    if (!rc) rc = weir__point_wait(weir__runtime_peek()->context, point);
-    check(task, rc);
-}
-
 int weir__target_task_open(struct weir__target_task *task, struct weir__target *target, const char *name, bool nowait,
                            struct weir__construct **construct_out)
 {
     *construct_out = NULL;
     if (!nowait) return WEIR_OK; /* of a function that the region calls on the host */
-    bool early = task->mode == EARLY && !task->bracket;
+    bool early = queues_on_node(task);
     if (early && (task->construct || target != task->target)) {
         /* A second one, or on another device than the task names: the caller does it in the usual way. */
         wait_for_predecessors(task);

@@ -21,10 +21,16 @@ fi
 failed=0
 # one <variables of weir> <run line>
 one() {
-    local variables=${2%%=>*} expect=${2#*=> } output code
-    output=$(ulimit -c 0; env $1 CASE_LIB="$scratch/library.so" $variables timeout -k 5 "${WEIR_TEST_LIMIT:-60}" \
-        $start "$scratch/program" 2>&1)
-    code=$?
+    local variables=${2%%=>*} expect=${2#*=> } output code tries=0
+    while
+        output=$(ulimit -c 0; env $1 CASE_LIB="$scratch/library.so" $variables timeout -k 5 "${WEIR_TEST_LIMIT:-60}" \
+            $start "$scratch/program" 2>&1)
+        code=$?
+        # An assertion of libomp's about its own teams (docs/openmp.md): two of them in a row are not taken for that.
+        [[ $code == 134 && $output == *"kmp_tasking.cpp(3248)"* && $((tries++)) == 0 ]]
+    do
+        echo "with $1 $variables: libomp failed by itself, once more: $output"
+    done
     if [[ $expect == PASS ]]; then
         [[ $code == 0 && ${output##*$'\n'} == PASS ]] && return
     else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* Explicit tasks that generate chains of target tasks each, at the same time. With STRICT some end without waiting for
- * their children, and only the barrier at the end of the region does: LLVM's hidden helper tasks escape that. Where libomp
- * runs the target tasks it asserts now and then (kmp_tasking.cpp:3248), with LLVM's runtime as often. */
+ * their children, and only the barrier at the end of the region does: LLVM's hidden helper tasks escape that. libomp
+ * asserts here now and then (docs/openmp.md), most where it runs the target tasks itself, so not as the drop-in. */
 // preload only: OMP_TARGET_OFFLOAD=MANDATORY => PASS
 // preload only: OMP_WAIT_POLICY=passive KMP_BLOCKTIME=0 => PASS
 // preload only: OMP_THREAD_LIMIT=2 => PASS
