@@ -309,16 +309,23 @@ bool weir__context_retire(struct weir_context *context, struct weir__runner *run
     return runner->count != before;
 }
 
-void weir__stream_want(struct weir__stream *stream, uint64_t position)
+/* False: nobody will tell, and those who wait look by themselves. */
+static bool want(struct weir__stream *stream, uint64_t position)
 {
     struct weir_context *context = stream->device->context;
 
-    if (stream->ops->notify(stream->handle, position) == WEIR_OK) return;
+    if (stream->ops->notify(stream->handle, position) == WEIR_OK) return true;
     /* No memory for a notice. We must not block here, so a worker (and every waiter) looks again and again for a while. */
     if (weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_NO_NOTICE, NULL, NULL);
     weir__log(2, "%s: no notice (%s): looking instead", stream->device->info.name, stream->ops->last_error(stream->device->handle));
     atomic_store_explicit(&context->poll, true, memory_order_seq_cst);
     weir__context_wake(context);
+    return false;
+}
+
+void weir__stream_want(struct weir__stream *stream, uint64_t position)
+{
+    (void)want(stream, position);
 }
 
 void weir__stream_want_soon(struct weir__stream *stream, uint64_t position)
@@ -389,7 +396,9 @@ bool weir__context_notify(struct weir_context *context)
 
         if (atomic_load_explicit(&stream->retired, memory_order_relaxed) >= issued) continue;
         busy = true;
-        weir__stream_want(stream, issued);
+        /* Once: who waits for long comes here again and again. Acquire and release: who finds it asked for finds it asked. */
+        if (atomic_load_explicit(&stream->wanted, memory_order_acquire) == issued || !want(stream, issued)) continue;
+        atomic_store_explicit(&stream->wanted, issued, memory_order_release);
     }
     return busy;
 }

@@ -46,6 +46,7 @@ struct weir__stream {
     _Atomic uint64_t               retired; /* newest position found reached; written under .retiring */
     _Atomic uint64_t               seen;    /* newest position that somebody saw reached; may be older than .retired */
     _Atomic uint64_t               soon;    /* position of the notice that weir__stream_want_soon() has asked for, or 0 */
+    _Atomic uint64_t               wanted;  /* newest position that weir__context_notify() has asked a notice for */
     _Atomic uint64_t               behind;  /* newest position that a notice came for before it was entered */
     struct weir__failed           *failed;  /* by position, ascending; under failure_lock */
     uint32_t                       nfailed, cfailed;

@@ -5,6 +5,7 @@
  * the other side is slow on purpose: only a wrong library can pass by luck.
  */
 #include <criterion/criterion.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -85,6 +86,27 @@ static void stop_clock(pthread_t thread)
 {
     clock_stop = true;
     pthread_join(thread, NULL);
+}
+
+static bool nothing_in_flight(void *arg)
+{
+    (void)arg;
+    return weir__scope_is_idle(scope);
+}
+
+/* Who waits may be woken again and again before the device is through: it asks for a notice once. */
+Test(exec_wait, long_wait_with_many_wakes_takes_no_memory)
+{
+    struct weir_access on_x[] = {WEIR_INOUT(x)};
+    DONE(weir_task_submit(scope, device, on_x, 1, issue, NULL, NULL, NULL));
+    cr_assert_not(weir__scope_wait_until(scope, nothing_in_flight, NULL, 1000, false));
+    size_t before = mallinfo2().uordblks;
+    for (int i = 0; i < 5000; i++) cr_assert_not(weir__scope_wait_until(scope, nothing_in_flight, NULL, 1000, false));
+    cr_assert_lt(mallinfo2().uordblks, before + 5000);
+    pthread_t thread = start_clock();
+    DONE(weir_scope_wait(scope));
+    stop_clock(thread);
+    cr_assert_eq(ran, 1);
 }
 
 /* ---- weir_scope_wait_for() ---- */
