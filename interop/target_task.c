@@ -24,13 +24,13 @@
  * scope, so it runs when all predecessors are issued, on the generating thread or on the one that makes the last
  * predecessor known. What it queues goes on that task's stream. The task is complete when the stream says so.
  *
- * Also for those of an entry that was begun to be run, and may offload: behind a switch (first_run.h). If they are issued
- * because their predecessors are complete, between the brackets as well.
+ * Also for entries that may offload, if all predecessors are complete when the task is generated, or if another task of
+ * the entry is about to find it out: then behind a switch (first_run.h). Where it is not known at the time of the issue the
+ * predecessors are complete, and the routine runs between the brackets, too.
  *
- * WAITING, for all others: the routine runs on a worker when all predecessors are complete (at once, on the generating
- * thread, if they are when the task is submitted), between the brackets that libomp has for tasks that are executed
- * where they are generated, so that host code finds a task of its own. It may leave device tasks behind. In the
- * siblings' table an external task stands for all of it.
+ * WAITING, for all others: the routine runs on a worker when all predecessors are complete, between the brackets that
+ * libomp has for tasks that are executed where they are generated, so that host code finds a task of its own. It may
+ * leave device tasks behind. In the siblings' table an external task stands for all of it.
  */
 enum mode { EARLY, WAITING };
 
@@ -225,15 +225,17 @@ static void wait_for_predecessors(struct weir__target_task *task)
     check(task, rc);
 }
 
-/* The switch is on. Returns the thread that the routine is run by. BLOCKS if it is host code that excludes others, and one
- * of them was before it. */
-static int32_t begin_first(struct weir__target_task *task)
+/* The switch, if there is one, is on. Returns the thread that the routine is run by. BLOCKS if it may be host code that
+ * excludes others, and one of them was before it. */
+static int32_t begin(struct weir__target_task *task)
 {
-    task->unsure = !weir__first_run_is_known(task->first);
-    weir__first_run_drop(task->first);
+    if (task->first) {
+        task->unsure = !weir__first_run_is_known(task->first);
+        weir__first_run_drop(task->first);
+        if (task->unsure && weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_FIRST, task->node, NULL);
+    }
     if (!task->unsure) return task->gtid;
     int32_t gtid = weir__libomp()->global_thread_num(NULL);
-    if (weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_FIRST, task->node, NULL);
     if (weir__task_pending(task->node, NULL, 0)) wait_for_predecessors(task);
     bracket_open(task, gtid);
     return gtid;
@@ -244,7 +246,7 @@ static int issue(struct weir_task *node, void *native_stream, void *arg)
     (void)native_stream;
     struct weir__target_task *task = arg, *outer = current;
     task->node = node;
-    int32_t gtid = task->first ? begin_first(task) : task->gtid;
+    int32_t gtid = task->first || task->unsure ? begin(task) : task->gtid;
     current = task;
     task->entry(gtid, &task->task);
     current = outer;
@@ -331,18 +333,16 @@ static void submit_behind_first(struct weir__target_task *task, struct weir_scop
 }
 
 static void submit_waiting(struct weir__target_task *task, struct weir_scope *scope, const struct weir__abi_ident *where,
-                           const struct weir__depends *depends, enum weir__learned what, bool at_once,
-                           struct weir_task **handle_out)
+                           const struct weir__depends *depends, enum weir__learned what, struct weir_task **handle_out)
 {
     task->mode = WAITING;
     atomic_store_explicit(&task->parts, 2, memory_order_relaxed); /* published by the queue, or our own */
     if (weir__record_is_on()) weir__record_set_token(task->token = weir__record_new_token());
-    if (!at_once && weir__task_behind(scope, depends->at, depends->n, false, run_waiting, task, NULL))
+    if (weir__task_behind(scope, depends->at, depends->n, false, run_waiting, task, NULL))
         fail("submitted");
     if (weir_task_external(scope, depends->at, depends->n, NULL, &task->node)) fail("submitted");
     if (task->token) note_waiting(task, where, what);
     if (handle_out) *handle_out = weir_task_retain(task->node);
-    if (at_once) run_waiting(task);
     part_done(task);
 }
 
@@ -369,18 +369,17 @@ void weir__target_task_submit(struct weir__abi_ident *where, int32_t gtid, struc
     if (!siblings || weir__depends_decode(&depends, n, list, nnoalias, noalias, use)) weir__fatal("out of memory");
     task->anchor = weir__anchor_add(siblings, where, gtid);
     if (!task->anchor) weir__fatal("out of memory");
-    bool at_once = what == WEIR__LEARNED_NOTHING &&
+    task->unsure = what == WEIR__LEARNED_NOTHING && task->target &&
                    weir__scope_is_clear(siblings->scope, depends.at, depends.n, false);
-    if (what == WEIR__LEARNED_OFFLOADS) {
+    if (what == WEIR__LEARNED_OFFLOADS || task->unsure) {
         submit_early(task, siblings->scope, &depends, included ? &handle : NULL);
-    } else if (what == WEIR__LEARNED_NOTHING && !at_once && task->target &&
-               !weir__first_run_begin(task->entry, task->device)) {
+    } else if (what == WEIR__LEARNED_NOTHING && task->target && !weir__first_run_begin(task->entry, task->device)) {
         struct weir__depends own;
         if (weir__depends_decode(&own, n, list, nnoalias, noalias, WEIR__DEPENDS_DEVICE)) weir__fatal("out of memory");
         submit_behind_first(task, siblings->scope, &own, &depends, included ? &handle : NULL);
         weir__depends_fini(&own);
     } else {
-        submit_waiting(task, siblings->scope, where, &depends, what, at_once, included ? &handle : NULL);
+        submit_waiting(task, siblings->scope, where, &depends, what, included ? &handle : NULL);
     }
     if (handle) {
         if (weir__record_is_on()) weir__trace_fallback(WEIR__FALLBACK_FINAL, handle, weir__trace_source(where));

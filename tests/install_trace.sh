@@ -154,13 +154,12 @@ int main(void)
 #pragma omp parallel num_threads(2)
 #pragma omp single
     {
-        add(&a); /* waits for its predecessors: a first run */
-#pragma omp taskwait
 #pragma omp task depend(inout: a)
         while (!go)
             ;
-        add(&a); /* at release: the task before runs until this thread has gone on */
-        add(&b); /* early */
+        add(&a); /* waits for its predecessor, which runs until this thread has gone on: a first run */
+        add(&b); /* early: it has none */
+        add(&a); /* at release */
         go = 1;
     }
     return a != 2 || b != 1;
