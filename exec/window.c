@@ -61,13 +61,16 @@ static void collect(struct weir_scope *scope)
 static bool sleep_for_room(struct weir_scope *scope, uint64_t limit_ns)
 {
     struct weir__pool *pool = scope->pool;
+    uint64_t           now = weir__now_ns(), end = now + limit_ns;
     uint32_t           event;
 
     atomic_fetch_add_explicit(&pool->waiters, 1, memory_order_seq_cst); /* see wait.c */
     event = atomic_load_explicit(&pool->event, memory_order_seq_cst);
-    if (!has_room(scope)) {
+    /* It is often woken for what was told before it looked. */
+    while (!has_room(scope) && now < end && atomic_load_explicit(&pool->event, memory_order_seq_cst) == event) {
         weir__context_notify(scope->context);
-        weir__futex_wait(&pool->event, event, limit_ns);
+        weir__futex_wait(&pool->event, event, end - now);
+        now = weir__now_ns();
     }
     atomic_fetch_sub_explicit(&pool->waiters, 1, memory_order_seq_cst);
     collect(scope);

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include <devices/mock/mock.h>
+#include <exec/futex.h>
+#include <exec/scope.h>
 #include <exec/work.h>
 #include <weir/weir.h>
 
@@ -107,6 +109,37 @@ Test(exec_wait, long_wait_with_many_wakes_takes_no_memory)
     DONE(weir_scope_wait(scope));
     stop_clock(thread);
     cr_assert_eq(ran, 1);
+}
+
+/* Wakes for nothing: of the scope and of what was told before it slept. */
+static void *wake_and_move(void *arg)
+{
+    for (int i = 0; i < 100; i++) {
+        weir__futex_wake(arg, INT32_MAX);
+        usleep(50);
+    }
+    weir__mock_advance(mock, 1);
+    return NULL;
+}
+
+Test(exec_wait, submitter_that_is_woken_early_keeps_its_window)
+{
+    struct weir_scope *narrow;
+    struct weir_scope_options options = {.size = sizeof options, .window = 1};
+    DONE(weir_scope_create(context, &options, &narrow));
+    for (int i = 0; i < 20; i++) {
+        struct weir_counters counters;
+        pthread_t thread;
+        DONE(weir_task_submit(narrow, device, NULL, 0, issue, NULL, NULL, NULL));
+        cr_assert_eq(pthread_create(&thread, NULL, wake_and_move, &narrow->pool->event), 0);
+        DONE(weir_task_submit(narrow, device, NULL, 0, issue, NULL, NULL, NULL));
+        weir_scope_counters(narrow, &counters);
+        cr_assert_eq(counters.window_exceeded, 0);
+        pthread_join(thread, NULL);
+        weir__mock_advance(mock, 1);
+        DONE(weir_scope_wait(narrow));
+    }
+    DONE(weir_scope_destroy(narrow));
 }
 
 /* ---- weir_scope_wait_for() ---- */
