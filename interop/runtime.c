@@ -363,6 +363,8 @@ void weir__runtime_drain(void)
 void weir__runtime_drain_all(void)
 {
     if (atomic_load_explicit(&forked, memory_order_relaxed) || weir__runtime_in_kernel()) return;
+    /* The task that calls exit() is never complete, nor is what follows it. */
+    if (weir__target_task_current()) return;
     /* Target tasks wait in libomp for their predecessors: OpenMP 5.2 section 15.5, taskwait, finishes them too. */
     const struct weir__libomp *libomp = weir__libomp_find();
     if (libomp && libomp->taskwait) {
