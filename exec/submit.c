@@ -6,7 +6,7 @@
 
 #define ID_BLOCK 256
 
-static _Thread_local char this_thread; /* its address names the thread */
+static _Thread_local char this_thread __attribute__((tls_model("initial-exec"))); /* its address names the thread */
 
 void weir__scope_own(struct weir_scope *scope)
 {

@@ -29,7 +29,7 @@
 #define FORGET_NS 2000000     /* older notes are worth nothing */
 #define BURST_NS 500000       /* how long a submitter may only submit before others run its tasks */
 
-static _Thread_local struct weir_context *worker_of;
+static _Thread_local struct weir_context *worker_of __attribute__((tls_model("initial-exec")));
 
 bool weir__worker_is_current(const struct weir_context *context)
 {

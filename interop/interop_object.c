@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <devices/thread.h>
 #include <exec/work.h>
 
 #include "interop/abi.h"
@@ -13,20 +14,22 @@
 
 /* ---- texts ---- */
 
-static _Thread_local char reason[256];
+enum { TEXT = 256 };
+static _Thread_local void *reason;
 
 const char *weir__interop_reason(void)
 {
-    return reason[0] ? reason : NULL;
+    return reason;
 }
 
 int weir__interop_fail(int code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(reason, sizeof reason, format, args);
+    char *text = weir__thread_memory(&reason, TEXT);
+    if (text) vsnprintf(text, TEXT, format, args);
     va_end(args);
-    weir__log(2, "interop: %s", reason);
+    weir__log(2, "interop: %s", text ? text : "no memory");
     return code;
 }
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include <devices/thread.h>
 #include <exec/work.h>
 
 #include "interop/interop_object.h"
@@ -207,7 +208,8 @@ const char *weir__interop_type_text(const struct weir__interop *object, int prop
 
 const char *weir__interop_code_text(const struct weir__interop *object, int code)
 {
-    static _Thread_local char why[320];
+    enum { TEXT = 320 };
+    static _Thread_local void *memory;
     static const char *const texts[] = {
 #define AT(code) [(code) - WEIR__IRC_OTHER]
         AT(WEIR__IRC_NO_VALUE) = "the property has no value for this object",
@@ -223,6 +225,8 @@ const char *weir__interop_code_text(const struct weir__interop *object, int code
     if (code < WEIR__IRC_OTHER || code > WEIR__IRC_NO_VALUE) return "there is no such return code";
     bool tells = (code == WEIR__IRC_EMPTY && !object) || code == WEIR__IRC_OTHER;
     if (!tells || !weir__interop_reason()) return texts[code - WEIR__IRC_OTHER];
-    snprintf(why, sizeof why, "%s: %s", texts[code - WEIR__IRC_OTHER], weir__interop_reason());
+    char *why = weir__thread_memory(&memory, TEXT);
+    if (!why) return texts[code - WEIR__IRC_OTHER];
+    snprintf(why, TEXT, "%s: %s", texts[code - WEIR__IRC_OTHER], weir__interop_reason());
     return why;
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include <devices/thread.h>
 #include <exec/stream.h>
 
 /*
@@ -28,15 +29,18 @@
 enum { TRIES_MOST = 8, LINES = 32 };
 
 /* What this thread found last, by address. */
-static _Thread_local struct line {
+struct line {
     uint64_t table;
     uint64_t state; /* its serial counts */
     struct weir__mapped *entry;
-} lines[LINES];
+};
+static _Thread_local void *lines __attribute__((tls_model("initial-exec")));
 
-static struct line *line_of(uintptr_t host)
+/* @spare: where there is no memory. */
+static struct line *line_of(uintptr_t host, struct line *spare)
 {
-    return &lines[(host >> 4 ^ host >> 11) % LINES];
+    struct line *all = lines ? lines : weir__thread_memory(&lines, LINES * sizeof *all);
+    return all ? &all[(host >> 4 ^ host >> 11) % LINES] : spare;
 }
 
 /* ---- look-up ---- */
@@ -130,7 +134,7 @@ static inline bool find_remembered(const struct line *line, uintptr_t host, size
 
 void weir__table_find(struct weir__table *table, uintptr_t host, size_t bytes, struct weir__found *found)
 {
-    struct line *line = line_of(host);
+    struct line spare = {0}, *line = line_of(host, &spare);
     if (line->table == table->id && find_remembered(line, host, bytes, found)) return;
     find_slowly(table, host, bytes, found, line);
 }

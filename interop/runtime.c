@@ -31,7 +31,7 @@ static _Atomic(struct weir__runtime *) runtime;
 static _Atomic bool forked;
 static _Atomic bool failed; /* the context could not be made; told once */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-static _Thread_local bool is_making;
+static _Thread_local bool is_making __attribute__((tls_model("initial-exec")));
 
 static struct {
     pthread_mutex_t lock;

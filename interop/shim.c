@@ -54,7 +54,7 @@ bool weir__shim_is_on(void)
     /* Relaxed: what was decided stands on what has its own synchronisation. */
     int now = atomic_load_explicit(&state, memory_order_relaxed);
     if (now == UNDECIDED) {
-        static _Thread_local bool deciding; /* libomp initialises itself in it */
+        static _Thread_local bool deciding __attribute__((tls_model("initial-exec"))); /* libomp initialises itself in it */
         if (deciding || !weir__registry_machines()) return false;
         deciding = true;
         now = decide();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "interop/trace.h"
 
+#include <devices/thread.h>
 #include <weir/trace.h>
 
 #include "interop/construct.h"
@@ -11,19 +12,19 @@ enum { IDENT_BARRIER = 0x20 | 0x40 };
 
 /* What this thread named lately: a loop maps the same variables again and again. */
 enum { REMEMBERED = 64 };
-static _Thread_local struct {
+struct named {
     const void *address, *name;
     int64_t bytes;
-} remembered[REMEMBERED] __attribute__((tls_model("initial-exec")));
+};
+static _Thread_local void *remembered __attribute__((tls_model("initial-exec")));
 
 static void name_map(const void *begin, int64_t bytes, const char *name)
 {
     unsigned slot = (unsigned)(((uintptr_t)begin >> 3 ^ (uintptr_t)begin >> 12) % REMEMBERED);
     if (!name || bytes < 0) return;
-    if (remembered[slot].address == begin && remembered[slot].name == name && remembered[slot].bytes == bytes) return;
-    remembered[slot].address = begin;
-    remembered[slot].name = name;
-    remembered[slot].bytes = bytes;
+    struct named *all = weir__thread_memory(&remembered, REMEMBERED * sizeof *all);
+    if (all && all[slot].address == begin && all[slot].name == name && all[slot].bytes == bytes) return;
+    if (all) all[slot] = (struct named){begin, name, bytes};
     weir_trace_name(begin, (size_t)bytes, name);
 }
 

@@ -17,6 +17,23 @@ LD_LIBRARY_PATH=$PREFIX/lib "$scratch/pc" || fail "the program of pkg-config exi
 read -ra flags < <(pkg-config --static --cflags --libs weir | sed 's/-lweir\b/-l:libweir.a/')
 gcc "$consumer/consumer.c" "${flags[@]}" -o "$scratch/pcs" && "$scratch/pcs" || fail "the static program of pkg-config"
 
+# Opened while a program runs, by an interpreter for example.
+cat >"$scratch/open.c" <<'EOF'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        void *library = dlopen(argv[i], RTLD_NOW);
+        const char *(*name)(int) = library ? (const char *(*)(int))dlsym(library, "weir_error_name") : 0;
+        if (!library || (i == 1 && (!name || name(0)[0] == 0))) return puts(dlerror()), 1;
+    }
+    return 0;
+}
+EOF
+gcc "$scratch/open.c" -o "$scratch/open"
+"$scratch/open" "$PREFIX/lib/libweir.so" $([ "$OPENMP" = ON ] && echo "$PREFIX/lib/weir/libomptarget.so.22.1") || fail "dlopen()"
+
 headers=("$SOURCE"/include/weir/*.h)
 for header in "${headers[@]}"; do
     printf '#include <weir/%s>\nint main(void) { return 0; }\n' "$(basename "$header")" >"$scratch/one.c"

@@ -10,13 +10,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local char error_text[256] = "";
+#include <devices/thread.h>
+
+enum { TEXT = 256 };
+static _Thread_local void *error_text;
 
 int weir__cuda_fail(int code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(error_text, sizeof error_text, format, args);
+    char *text = weir__thread_memory(&error_text, TEXT);
+    if (text) vsnprintf(text, TEXT, format, args);
     va_end(args);
     return code;
 }
@@ -24,7 +28,7 @@ int weir__cuda_fail(int code, const char *format, ...)
 const char *weir__cuda_last_error(void *device)
 {
     (void)device;
-    return error_text;
+    return error_text ? error_text : "";
 }
 
 /* cuda.h: "the process must be terminated", "the context must be destroyed", or the context is not there any more. */
@@ -86,7 +90,7 @@ static void lose(struct cuda_device *device)
 {
     pthread_mutex_lock(&device->lost_lock);
     if (!atomic_load_explicit(&device->lost, memory_order_relaxed)) { /* under the lock */
-        snprintf(device->lost_text, sizeof device->lost_text, "%.191s", error_text);
+        snprintf(device->lost_text, sizeof device->lost_text, "%.191s", weir__cuda_last_error(device));
         /* Release: the text; pairs with the acquire in weir__cuda_is_lost(). */
         atomic_store_explicit(&device->lost, true, memory_order_release);
     }
@@ -97,7 +101,8 @@ int weir__cuda_result(struct cuda_device *device, enum driver_result result, enu
 {
     if (__builtin_expect(result == DRIVER_OK, 1)) return WEIR_OK;
     if (result == DRIVER_NOT_READY) return WEIR_E_PENDING;
-    weir__driver_describe(error_text, sizeof error_text, weir__driver_symbols[call], result);
+    char *text = weir__thread_memory(&error_text, TEXT);
+    if (text) weir__driver_describe(text, TEXT, weir__driver_symbols[call], result);
     if (!is_sticky(result)) return code_of(result);
     lose(device);
     return WEIR_E_DEVICE;

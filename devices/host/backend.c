@@ -7,22 +7,25 @@
 #include <unistd.h>
 
 #include <graph/error.h>
+#include <devices/thread.h>
 #include <weir/host.h>
 
 #include "internal.h"
 
 _Atomic uint32_t weir__host_generation;
 
-static _Thread_local char error_text[256] = "";
+enum { TEXT = 256 };
+static _Thread_local void *error_text;
 
 int weir__host_fail(int code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(error_text, sizeof error_text, format, args);
+    char *text = weir__thread_memory(&error_text, TEXT);
+    if (text) vsnprintf(text, TEXT, format, args);
     va_end(args);
     /* The functions of weir/host.h are called without exec/ around them. */
-    return weir__fail(code, "%s", error_text);
+    return weir__fail(code, "%s", text ? text : "no memory");
 }
 
 int weir__host_fail_forked(void)
@@ -133,7 +136,7 @@ static void device_close(void *device)
 static const char *last_error(void *device)
 {
     (void)device;
-    return error_text;
+    return error_text ? error_text : "";
 }
 
 void weir__host_device_threads(void *device, struct weir__host_threads *threads_out)

@@ -82,7 +82,7 @@ void weir__host_kernels_forget(void)
 /* Run the claimed stream up to the newest record. False: it has to wait for another stream. */
 static bool run(struct host_stream *stream, const void *kernel)
 {
-    static _Thread_local unsigned runs;
+    static _Thread_local unsigned runs __attribute__((tls_model("initial-exec")));
     bool measured = kernel && runs++ % SAMPLE == 0;
     uint64_t begin = measured ? weir__host_now_ns() : 0;
     enum host_run result = weir__host_stream_run(stream, stream->writer.recorded, HOST_HOLD);

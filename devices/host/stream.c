@@ -9,7 +9,7 @@
 
 #include "internal.h"
 
-static _Thread_local int current_device = -1;
+static _Thread_local int current_device __attribute__((tls_model("initial-exec"))) = -1;
 
 int weir__host_current_device(void)
 {

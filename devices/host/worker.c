@@ -18,7 +18,7 @@
 
 #include "internal.h"
 
-static _Thread_local struct host_device *deferred;
+static _Thread_local struct host_device *deferred __attribute__((tls_model("initial-exec")));
 
 void weir__host_futex_wait(_Atomic uint32_t *word, uint32_t value)
 {

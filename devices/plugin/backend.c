@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* The devices of a plugin, and the table of its functions. */
+#include <devices/thread.h>
 #include <devices/plugin/internal.h>
 
 #include <dlfcn.h>
@@ -10,7 +11,8 @@
 
 enum { ADVISED_STREAMS = 4 }; /* each has a thread */
 
-static _Thread_local char text[256];
+enum { TEXT = 256 };
+static _Thread_local void *error_text;
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static struct rtl_backend *opened; /* under opening */
 
@@ -18,7 +20,8 @@ int weir__rtl_fail(int code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    char *text = weir__thread_memory(&error_text, TEXT);
+    if (text) vsnprintf(text, TEXT, format, args);
     va_end(args);
     return code;
 }
@@ -26,7 +29,7 @@ int weir__rtl_fail(int code, const char *format, ...)
 const char *weir__rtl_error(void *device)
 {
     (void)device;
-    return text;
+    return error_text ? error_text : "";
 }
 
 static int device_init(struct rtl_backend *backend, uint32_t number)
