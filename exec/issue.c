@@ -272,6 +272,7 @@ static int decide_waits(struct weir__stream *stream, struct points *points, stru
                         uint32_t width)
 {
     struct weir_context *context = stream->device->context;
+    uint64_t            *all = NULL; /* what all of the waits are for */
     int                  rc;
 
     if (make_clock_room(stream, width, points->n) != WEIR_OK) return WEIR_E_NO_MEMORY;
@@ -284,15 +285,18 @@ static int decide_waits(struct weir__stream *stream, struct points *points, stru
     }
     decision->waits = weir__clock_select(&stream->clock, points->candidate, points->n, vectors, width);
     if ((rc = queue_waits(stream, points)) != WEIR_OK) return rc;
-    weir__spin_lock(&stream->clock_lock);
     for (size_t i = 0; i < points->n; i++) {
         if (points->candidate[i].verdict != WEIR__CLOCK_NEEDED) {
             decision->implied += points->candidate[i].edges;
             continue;
         }
         decision->event += points->candidate[i].edges;
-        (void)weir__clock_wait(&stream->clock, stream->recorded + 1, vectors + i * width, width); /* reserved */
+        if (all != NULL) weir__clock_merge(all, vectors + i * width, width);
+        else all = vectors + i * width;
     }
+    if (all == NULL) return WEIR_OK;
+    weir__spin_lock(&stream->clock_lock);
+    (void)weir__clock_wait(&stream->clock, stream->recorded + 1, all, width); /* reserved */
     weir__spin_unlock(&stream->clock_lock);
     return WEIR_OK;
 }

@@ -71,6 +71,8 @@ size_t weir__clock_select(const struct weir__clock *consumer, struct weir__clock
  * before makes it succeed.
  */
 int weir__clock_wait(struct weir__clock *consumer, uint64_t position, const uint64_t *vector, uint32_t width);
+/* vector[s] becomes the larger one of both: a wait for both points. */
+void weir__clock_merge(uint64_t *vector, const uint64_t *other, uint32_t width);
 int weir__clock_reserve(struct weir__clock *clock, uint32_t width, size_t changes);
 
 /* Would weir__clock_reserve() have nothing to do? */
