@@ -162,7 +162,8 @@ static int check_device(const struct weir_device *device)
     return device != NULL ? WEIR_OK : weir__fail(WEIR_E_NO_DEVICE, "the device is NULL");
 }
 
-static __attribute__((noinline)) void apply_options(struct weir_scope *scope, struct weir_task *task, const struct weir_task_options *options)
+static inline __attribute__((always_inline)) void attach_options(struct weir_scope *scope, struct weir_task *task,
+                                                                const struct weir_task_options *options)
 {
     int32_t priority = options->priority;
 
@@ -183,6 +184,11 @@ static __attribute__((noinline)) void apply_options(struct weir_scope *scope, st
         weir__node_attach(&task->node, extra, WEIR__EXTRA_CALLBACK);
         weir__task_set(task, WEIR__TASK_HAS_CALLBACK);
     }
+}
+
+static __attribute__((noinline)) void apply_options(struct weir_scope *scope, struct weir_task *task, const struct weir_task_options *options)
+{
+    attach_options(scope, task, options);
 }
 
 /* Everything that can fail, up to a task with an identity and no edges. */
@@ -210,7 +216,8 @@ static inline __attribute__((always_inline)) int prepare(const struct submission
     }
     task->node.function = s->function;
     task->arg = s->arg;
-    if (s->options != NULL) apply_options(scope, task, s->options);
+    if (s->flags & WEIR__TASK_QUIET) attach_options(scope, task, s->options); /* known when this is compiled */
+    else if (s->options != NULL) apply_options(scope, task, s->options);
     if (s->flags != 0) weir__task_set(task, s->flags);
     if (s->task_out != NULL) {
         weir__task_set(task, WEIR__TASK_HAS_HANDLE);
@@ -227,9 +234,11 @@ static inline void open_linking(struct weir__linking *linking, struct weir_scope
 
 static inline __attribute__((always_inline)) void enter_accesses(const struct submission *s, struct weir__linking *linking)
 {
+    uintptr_t before = (uintptr_t)linking->node->extra;
+
     if (weir__record_is_on()) weir__trace_made(s->scope, weir__task_of(linking->node), s->accesses, s->naccesses, s->options, false);
     if (s->naccesses != 0) weir__depend_enter(&s->scope->depend, s->accesses, s->naccesses, linking);
-    for (uintptr_t e = (uintptr_t)linking->node->extra; e != 0; e = weir__extra_of(e)->next) {
+    for (uintptr_t e = (uintptr_t)linking->node->extra; e != before; e = weir__extra_of(e)->next) {
         if ((e & 7) == WEIR__EXTRA_LOCK) weir__task_set(weir__task_of(linking->node), WEIR__TASK_HAS_LOCKS);
     }
 }

@@ -27,13 +27,15 @@ int weir__decode_kernel_args(const void *raw, struct weir__kernel_args *out)
     out->tripcount = args->tripcount;
     /* Version 4 has a slot for the pointer in the arrays. */
     out->leading_pointer = args->version == 3;
-    bool has_shape = args->version >= 2; /* version 1 ends here */
-    out->nowait = has_shape && (args->flags & WEIR__ABI_LAUNCH_NOWAIT);
-    for (int i = 0; i < 3; i++) {
-        out->teams[i] = has_shape ? (int32_t)args->teams[i] : 0;
-        out->threads[i] = has_shape ? (int32_t)args->threads[i] : 0;
-    }
-    out->shared_bytes = has_shape ? args->shared_bytes : 0;
+    out->nowait = false;
+    memset(out->teams, 0, sizeof out->teams);
+    memset(out->threads, 0, sizeof out->threads);
+    out->shared_bytes = 0;
+    if (args->version < 2) return WEIR_OK; /* version 1 ends here */
+    out->nowait = args->flags & WEIR__ABI_LAUNCH_NOWAIT;
+    for (int i = 0; i < 3; i++) out->teams[i] = (int32_t)args->teams[i];
+    for (int i = 0; i < 3; i++) out->threads[i] = (int32_t)args->threads[i];
+    out->shared_bytes = args->shared_bytes;
     return WEIR_OK;
 }
 

@@ -207,20 +207,22 @@ static void decode(struct weir__depends *depends, int32_t n, const struct weir__
 {
     for (; n > 0; n--, from++) {
         const void *address = (const void *)from->base;
-        if (from->flags & WEIR__ABI_DEPEND_ALL_MEMORY || from->base == -1) {
+        unsigned flags = from->flags;
+        bool simple = flags == WEIR__ABI_DEPEND_IN || flags == WEIR__ABI_DEPEND_INOUT;
+        if (__builtin_expect(simple && address && from->base != -1, 1)) {
+            add(depends, address, flags == WEIR__ABI_DEPEND_IN ? WEIR_ACCESS_IN : WEIR_ACCESS_INOUT);
+        } else if (flags & WEIR__ABI_DEPEND_ALL_MEMORY || from->base == -1) {
             add(depends, NULL, WEIR_ACCESS_ALL_MEMORY);
         } else if (!address) {
             continue;
-        } else if (from->flags == WEIR__ABI_DEPEND_IN) {
-            add(depends, address, WEIR_ACCESS_IN);
-        } else if (from->flags == WEIR__ABI_DEPEND_INOUTSET) {
+        } else if (flags == WEIR__ABI_DEPEND_INOUTSET) {
             add(depends, address, WEIR_ACCESS_INOUTSET);
             add(depends, second_key(from->base), WEIR_ACCESS_INOUTSET);
-        } else if (from->flags == WEIR__ABI_DEPEND_MUTEXINOUTSET && use == WEIR__DEPENDS_HOSTED) {
+        } else if (flags == WEIR__ABI_DEPEND_MUTEXINOUTSET && use == WEIR__DEPENDS_HOSTED) {
             add(depends, address, WEIR_ACCESS_INOUTSET);
             add(depends, second_key(from->base), WEIR_ACCESS_IN);
         } else {
-            bool lock = from->flags == WEIR__ABI_DEPEND_MUTEXINOUTSET && use == WEIR__DEPENDS_DEVICE;
+            bool lock = flags == WEIR__ABI_DEPEND_MUTEXINOUTSET && use == WEIR__DEPENDS_DEVICE;
             add(depends, address, lock ? WEIR_ACCESS_MUTEXINOUTSET : WEIR_ACCESS_INOUT);
         }
     }
