@@ -174,7 +174,6 @@ struct weir__construct *weir__construct_take(struct weir__target *target, const 
     construct->name = name;
     construct->handle = NULL;
     construct->owner = NULL;
-    construct->plain = false;
     return construct;
 }
 

@@ -31,7 +31,6 @@ struct weir__construct {
     void **handle;                   /* libomp's slot for it; NULL: closing waits */
     struct weir__target_task *owner; /* whose routine this is part of, or NULL */
     int status;
-    bool plain;                   /* what is queued uses no memory of the program but what kernels are given by value */
     uint32_t misses;              /* questions answered with "not yet" */
     _Atomic(uintptr_t) waiter;    /* see construct.c */
     struct weir__construct *next; /* in a thread's pool */

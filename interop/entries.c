@@ -71,7 +71,7 @@ static void data(enum operation operation, bool nowait, const struct weir__abi_i
     if (!target || !maps->n) return;
     if (weir__construct_open(target, operation_names[operation], nowait, &construct))
         weir__fatal("%s on %s failed: %s", operation_names[operation], target->uid, weir_error_text());
-    if (weir__record_is_on()) weir__trace_construct(construct, operation_names[operation], where, maps);
+    if (weir__record_is_on()) weir__trace_construct(construct->task, operation_names[operation], where, maps);
     weir__construct_maps(construct, maps);
     weir__construct_close(construct, queue_data(construct, operation, maps));
 }

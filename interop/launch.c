@@ -67,6 +67,26 @@ static bool is_plain(const struct weir__map_args *maps)
     return true;
 }
 
+/* A kernel without mapped data on the task that the routine is there for: no construct is needed for that. */
+static bool launch_plain(const struct weir__abi_ident *where, struct weir__target *target, const char *name,
+                         const struct weir__kernel_args *args, const struct weir__map_args *maps,
+                         const struct weir__shape *shape, struct weir__launch *launch)
+{
+    uint64_t values[ARGUMENTS_ON_STACK];
+    uint32_t n = 0;
+    struct weir_task *task;
+    if (args->n >= ARGUMENTS_ON_STACK || !is_plain(maps) || weir__reduction_is_any(shape)) return false;
+    if (!(task = weir__target_task_take_plain(target, name))) return false;
+    if (weir__record_is_on()) weir__trace_construct(task, name, where, maps);
+    if (args->leading_pointer) values[n++] = 0;
+    for (uint32_t i = 0; i < maps->n; i++) values[n++] = (uintptr_t)maps->bases[i];
+    launch->nargs = n;
+    launch->args = values;
+    int rc = weir__task_launch(task, launch);
+    if (rc) weir__fatal("%s on %s failed: %s: %s", name, target->uid, weir_error_string(rc), weir_error_text());
+    return true;
+}
+
 /* Everything that a target construct queues on its task. */
 static int queue_work(struct weir__construct *construct, const struct weir__kernel_args *args,
                       const struct weir__map_args *maps, const struct weir__shape *shape, struct weir__launch launch)
@@ -76,7 +96,7 @@ static int queue_work(struct weir__construct *construct, const struct weir__kern
     uint64_t *values = room;
     struct weir__region *region = &construct->region;
     uint32_t n = 0, found = maps->n;
-    bool plain = construct->plain = is_plain(maps);
+    bool plain = is_plain(maps);
     int rc = plain ? WEIR_OK : weir__data_begin(region, maps);
     if (rc) return rc;
     if (args->n >= ARGUMENTS_ON_STACK) {
@@ -113,13 +133,14 @@ static int launch(const struct weir__abi_ident *where, int64_t device, const voi
         .mappers = args->mappers,
     };
     struct weir__construct *construct;
-    if (weir__construct_open(target, kernel->name, nowait, &construct))
-        return refuse("%s cannot be launched: %s", kernel->name, weir_error_text());
-    if (weir__record_is_on()) weir__trace_construct(construct, kernel->name, where, &maps);
-    weir__construct_maps(construct, &maps);
     struct weir__launch what = {.kernel = address};
     const struct weir__shape *shape = &kernel->on[target->index].shape;
     shape_set(&what, args, target, shape);
+    if (nowait && launch_plain(where, target, kernel->name, args, &maps, shape, &what)) return 0;
+    if (weir__construct_open(target, kernel->name, nowait, &construct))
+        return refuse("%s cannot be launched: %s", kernel->name, weir_error_text());
+    if (weir__record_is_on()) weir__trace_construct(construct->task, kernel->name, where, &maps);
+    weir__construct_maps(construct, &maps);
     weir__construct_close(construct, queue_work(construct, args, &maps, shape, what));
     return 0;
 }

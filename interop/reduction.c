@@ -23,7 +23,7 @@ int weir__reduction_begin(struct weir__region *region, const struct weir__shape 
     void *handle = weir__device_handle_of(region->device), *memory;
     *pointer_out = 0;
     *memory_out = NULL;
-    if (!shape->known || shape->reduction_bytes <= 0 || shape->reduction_records <= 0) return WEIR_OK;
+    if (!weir__reduction_is_any(shape)) return WEIR_OK;
     size_t bytes = (size_t)shape->reduction_bytes * (size_t)shape->reduction_records;
     struct launch_environment *environment = weir__region_keep(region, sizeof *environment);
     if (!environment) return WEIR_E_NO_MEMORY;

@@ -8,10 +8,18 @@
  * own for that, since several may run at once.
  */
 
+#include <stdbool.h>
+
 #include <weir/error.h>
 
 #include "interop/data.h"
 #include "interop/shape.h"
+
+/* Does the kernel find memory behind its leading pointer? */
+static inline bool weir__reduction_is_any(const struct weir__shape *shape)
+{
+    return shape->known && shape->reduction_bytes > 0 && shape->reduction_records > 0;
+}
 
 /*
  * Before the launch: memory is taken and what the kernel expects there is queued.

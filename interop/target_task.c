@@ -56,7 +56,7 @@ struct weir__target_task {
     uint8_t mode;
     bool offloaded, on_host, mapped;         /* what the routine did */
     bool unsure;                             /* EARLY: it may be host code, and may run as such */
-    bool plain;                              /* EARLY: nothing that it queued uses the task's memory */
+    bool kept;                               /* EARLY: what it queued may use the task's memory */
     _Alignas(16) struct weir__abi_task task; /* the compiler's privates and shareds follow */
 };
 
@@ -148,7 +148,7 @@ struct weir__abi_task *weir__target_task_alloc(int32_t gtid, int32_t flags, size
     task->bracket = NULL;
     task->token = 0;
     task->name = "target task";
-    task->offloaded = task->on_host = task->mapped = task->unsure = task->plain = false;
+    task->offloaded = task->on_host = task->mapped = task->unsure = task->kept = false;
     task->task = (struct weir__abi_task){.shareds = shareds ? (char *)task + until_shareds : NULL, .routine = marker};
     return &task->task;
 }
@@ -252,7 +252,7 @@ static int issue(struct weir_task *node, void *native_stream, void *arg)
     current = outer;
     if (task->bracket) bracket_close(task, weir__libomp()->global_thread_num(NULL));
     if (task->unsure || task->on_host || !task->offloaded || task->mapped) learn(task);
-    if (task->plain && !task->on_host && !(task->flags & WEIR__ABI_TASK_DESTRUCTORS)) {
+    if (task->offloaded && !task->kept && !task->on_host && !(task->flags & WEIR__ABI_TASK_DESTRUCTORS)) {
         /* Kernels and waits are all that is left of it: the next task has the memory while it is in the cache. */
         weir__task_hand_over(node, on_spent_complete, task->anchor);
         memory_give(task);
@@ -434,6 +434,16 @@ static void on_part_complete(struct weir_task *node, int status, void *arg)
     part_done(task);
 }
 
+struct weir_task *weir__target_task_take_plain(const struct weir__target *target, const char *name)
+{
+    struct weir__target_task *task = current;
+    if (!task || !queues_on_node(task) || target != task->target || task->construct) return NULL;
+    task->name = name;
+    task->offloaded = true;
+    weir__task_rename(task->node, name);
+    return task->node;
+}
+
 int weir__target_task_open(struct weir__target_task *task, struct weir__target *target, const char *name, bool nowait,
                            struct weir__construct **construct_out)
 {
@@ -473,12 +483,11 @@ void weir__target_task_close(struct weir__target_task *task, struct weir__constr
 {
     task->offloaded = true;
     if (task->mode == EARLY) {
-        if (construct->region.needed) {
+        task->kept = true;
+        if (construct->region.needed)
             task->construct = construct;
-        } else {
-            task->plain = construct->plain;
+        else
             weir__construct_finish(construct);
-        }
         return;
     }
     int rc = weir_task_end(construct->task);

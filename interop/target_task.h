@@ -59,6 +59,9 @@ bool weir__target_task_on_host(const struct weir__target_task *task);
  */
 int weir__target_task_open(struct weir__target_task *task, struct weir__target *target, const char *name, bool nowait,
                            struct weir__construct **construct_out);
+/* The calling thread's routine offloads a kernel that is given all it needs by value. The device task that it is queued on,
+ * or NULL: there is none, or the construct is to be opened in the usual way. */
+struct weir_task *weir__target_task_take_plain(const struct weir__target *target, const char *name);
 void weir__target_task_close(struct weir__target_task *task, struct weir__construct *construct);
 /* The construct will run on the host, now: BLOCKS until the task's predecessors are complete. */
 void weir__target_task_to_host(struct weir__target_task *task);

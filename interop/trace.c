@@ -28,10 +28,10 @@ static void name_map(const void *begin, int64_t bytes, const char *name)
     weir_trace_name(begin, (size_t)bytes, name);
 }
 
-void weir__trace_construct(const struct weir__construct *construct, const char *name,
+void weir__trace_construct(const struct weir_task *task, const char *name,
                            const struct weir__abi_ident *where, const struct weir__map_args *maps)
 {
-    weir__trace_label(construct->task, name, weir__trace_source(where));
+    weir__trace_label(task, name, weir__trace_source(where));
     for (uint32_t i = 0; maps->names && i < maps->n; i++) name_map(maps->begins[i], maps->sizes[i], maps->names[i]);
 }
 

@@ -17,7 +17,7 @@ static inline const char *weir__trace_source(const struct weir__abi_ident *where
 }
 
 /* An open construct: the task's name, its place, and the variables that it maps. */
-void weir__trace_construct(const struct weir__construct *construct, const char *name,
+void weir__trace_construct(const struct weir_task *task, const char *name,
                            const struct weir__abi_ident *where, const struct weir__map_args *maps);
 /* A directive has waited since @began for tasks of a scope. @why as far as the caller knows: a barrier is recognised.
  */
