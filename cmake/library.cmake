@@ -18,7 +18,8 @@ if(WEIR_OPENMP)
   target_sources(weir PRIVATE ${PROJECT_SOURCE_DIR}/interop/interop_versions.c)
 endif()
 target_link_libraries(weir PRIVATE weir_build PkgConfig::FFI ${CMAKE_DL_LIBS})
-target_link_options(weir PRIVATE -Wl,--version-script=${weir_map} -Wl,-z,defs)
+# It stays once it was loaded: its threads, and those of the program that end later, run its code.
+target_link_options(weir PRIVATE -Wl,--version-script=${weir_map} -Wl,-z,defs,-z,nodelete)
 if(WEIR_SANITIZER)
   # The sanitizers' own symbols come from the executable.
   target_link_options(weir PRIVATE -Wl,-z,undefs)

@@ -2,12 +2,9 @@
 #include <devices/thread.h>
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
-
-/* Of the C++ ABI, in libc: runs when the thread ends, and in exit() for the thread that calls it. */
-extern int __cxa_thread_atexit_impl(void (*function)(void *arg), void *arg, void *object);
-extern void *__dso_handle __attribute__((visibility("hidden")));
 
 int weir__thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
 {
@@ -21,20 +18,45 @@ int weir__thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
     return error;
 }
 
-static void memory_free(void *arg)
+/* ---- memory of a thread ---- */
+
+struct block {
+    struct block *next; /* of the same thread */
+    void **slot;
+    _Alignas(max_align_t) unsigned char memory[];
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t blocks;
+static bool is_ready;
+
+static void free_all(void *first)
 {
-    void **slot = arg;
-    free(*slot);
-    *slot = NULL;
+    for (struct block *block = first, *next; block; block = next) {
+        next = block->next;
+        *block->slot = NULL;
+        free(block);
+    }
 }
 
+static void make_key(void)
+{
+    is_ready = !pthread_key_create(&blocks, free_all);
+}
+
+/* Without the dynamic linker's lock, which __cxa_thread_atexit_impl() takes: who unloads a library holds it, and may wait
+ * for this thread. */
 void *weir__thread_memory(void **slot, size_t bytes)
 {
     if (*slot) return *slot;
-    void *memory = calloc(1, bytes);
-    if (memory && __cxa_thread_atexit_impl(memory_free, slot, &__dso_handle)) {
-        free(memory);
-        memory = NULL;
+    pthread_once(&once, make_key);
+    struct block *block = is_ready ? calloc(1, sizeof *block + bytes) : NULL;
+    if (!block) return NULL;
+    block->next = pthread_getspecific(blocks);
+    block->slot = slot;
+    if (pthread_setspecific(blocks, block)) {
+        free(block);
+        return NULL;
     }
-    return *slot = memory;
+    return *slot = block->memory;
 }

@@ -27,6 +27,8 @@ int main(int argc, char **argv)
         void *library = dlopen(argv[i], RTLD_NOW);
         const char *(*name)(int) = library ? (const char *(*)(int))dlsym(library, "weir_error_name") : 0;
         if (!library || (i == 1 && (!name || name(0)[0] == 0))) return puts(dlerror()), 1;
+        dlclose(library);
+        if (i == 1 && name(0)[0] == 0) return 1; /* it stays */
     }
     return 0;
 }
