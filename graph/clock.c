@@ -209,7 +209,8 @@ __attribute__((target("avx2"))) static bool raise_four(uint64_t *known, const ui
         grew = _mm256_or_si256(grew, larger);
         _mm256_storeu_si256((__m256i *)(void *)(known + s), _mm256_blendv_epi8(mine, other, larger));
     }
-    return raise_plainly(known, vector, s, width) | !_mm256_testz_si256(grew, grew);
+    bool rest = raise_plainly(known, vector, s, width);
+    return rest || !_mm256_testz_si256(grew, grew);
 }
 #endif
 
