@@ -67,12 +67,20 @@ static bool is_of(const struct weir__first_run *one, weir__task_routine entry, i
     return one->entry == entry && one->device == device;
 }
 
+/* What stands for the entry's first run, or NULL. */
+static struct weir__first_run *first_locked(weir__task_routine entry, int64_t device)
+{
+    struct weir__first_run *one = list.first;
+    while (one && (one->put_on || !is_of(one, entry, device))) one = one->next;
+    return one;
+}
+
 bool weir__first_run_begin(weir__task_routine entry, int64_t device)
 {
     struct weir__first_run *marker = make(entry, device, 1), *one;
     if (!marker) return true; /* nobody waits for it: each is a first one */
     pthread_mutex_lock(&list.lock);
-    for (one = list.first; one && (one->put_on || !is_of(one, entry, device));) one = one->next;
+    one = first_locked(entry, device);
     if (!one) {
         marker->next = list.first;
         list.first = marker;
@@ -119,7 +127,7 @@ struct weir__first_run *weir__first_run_wait(weir__task_routine entry, int64_t d
         weir__fatal("a target task cannot be submitted: %s", weir_error_text());
     *switch_out = wait->put_on;
     pthread_mutex_lock(&list.lock);
-    for (one = list.first; one && (one->put_on || !is_of(one, entry, device));) one = one->next;
+    one = first_locked(entry, device);
     if (one) {
         wait->next = one->next;
         one->next = wait;
